@@ -19,10 +19,9 @@ def keep_pages() -> None:
     """Make malloc keep the memory freed by a record block for the next block.
 
     The kernel clears fresh memory page by page at the first write: 240 page faults for a block with 17,000 numbers,
-    which
-    take longer than decoding them. At its heap's end, glibc keeps up to twice the size of the largest array (below 32
-    MiB) freed so far. So it is enough to free one such array here; it is never written to. Every program has the same
-    effect when it frees such an array. With other allocators this does nothing.
+    which take longer than decoding them. At its heap's end, glibc keeps up to twice the size of the largest array
+    (below 32 MiB) freed so far. So it is enough to free one such array here; it is never written to. Every program has
+    the same effect when it frees such an array. With other allocators this does nothing.
     """
     np.empty(_BYTES, np.uint8)
 

@@ -21,8 +21,7 @@ class ListValue(list[Any]):
     """A list as one value in an example. A batch keeps it unchanged, in an object array.
 
     Wrap lists with varying lengths that contain dicts or lists, such as your chats' messages. Other lists become
-    arrays,
-    or part of the structure. Sources return lists of structs or lists this way.
+    arrays, or part of the structure. Sources return lists of structs or lists this way.
 
     Examples:
         >>> chats = [
@@ -50,8 +49,7 @@ def is_nested(value: Any, many: bool) -> bool:
     """Return whether a value inside an example has a structure: a dict, tuple or dataclass, or a list containing these.
 
     A list with plain Python values is an array not made yet. In blocks every list is an array with the rows, and so is
-    a
-    tuple with plain values.
+    a tuple with plain values.
     """
     if type(value) is np.ndarray:
         return False

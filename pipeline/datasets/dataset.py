@@ -1,4 +1,4 @@
-"""Dataset: what users compose: a source, and what is done to its examples. Iterating runs it."""
+"""Dataset: users compose it from a source and transformations. Iterating runs it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Workers: TypeAlias = "int | Literal['auto'] | Executor | None"
 
 
 class CallOptions(TypedDict, total=False):
-    """The options of `map`, `filter` and `flat_map`: how a function is called. See `map`."""
+    """Options for `map`, `filter` and `flat_map`: how to call a function. See `map`."""
 
     workers: Workers
     ordered: bool
@@ -46,18 +46,18 @@ class CallOptions(TypedDict, total=False):
     seed: int | None
 
 
-# Limit for the elements of a full shuffle, and of a queue.
+# Limits for the elements in a full shuffle, and in a queue.
 _MOST_SHUFFLED, _MOST_PREFETCHED = (1 << 32) - 1, (1 << 31) - 1
 
 _ALL = 1 << 40  # more elements than fit into memory
 
 _FILL = "a cache before it is not full: iterate over it once, as in `for _ in data: pass`"
 
-_MOST_EPOCHS = (1 << 62) - 1  # what a state may say
+_MOST_EPOCHS = (1 << 62) - 1  # the most a state may contain
 
 
 class _Named(type):
-    """The class of Dataset: its error for a function such as `Dataset.from_tensor_slices`."""
+    """Dataset's class: its error for a function such as `Dataset.from_tensor_slices`."""
 
     if not TYPE_CHECKING:
 
@@ -72,7 +72,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
     It is immutable, cheap, and picklable if your functions are. Iterate over it to run it. `iter(dataset)` returns an
     iterator, which also has states, a report and `close`.
 
-    Thread safety: you may call every method from every thread.
+    Thread safety: every method may be called from any thread.
 
     Raises:
         TypeError: You call the class itself. Use `pipeline.dataset` or a source.
@@ -114,7 +114,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords
     def epoch(self, i: int) -> Dataset[T_co]:
-        """Return the recipe with the orders of epoch i.
+        """Return the recipe with epoch i's orders.
 
         Raises:
             ValueError: `i` is negative, or a source can be read only once.
@@ -128,7 +128,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         if number:
             self._needs_passes("epoch")
         made: Dataset[T_co] = Dataset(self._node, number)
-        made._loops = None  # the same epoch again was asked for
+        made._loops = None  # the same epoch was requested again
         return made
 
     def _then(self, kind: Callable[..., Node], *given: Any) -> Dataset[Any]:
@@ -136,7 +136,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return Dataset(kind(self._node, *given), self._epoch)
 
     def _needs_no_time(self, what: str) -> None:
-        """Reject a step that selects among elements whose number depends on time."""
+        """Reject a step that selects among elements if their number depends on time."""
         if self._node.timed:
             raise invalid(f"{what}: the batches of batch(max_wait=...) depend on time: write {what} before batch")
 
@@ -150,7 +150,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return invalid(f"{what}: {kind} is a stream: {hint}")
 
     def _or_index(self) -> str:
-        """Return how to index the source, as the end of an advice; "" if nothing would then be indexed."""
+        """Return how to index the source, to end a hint; "" if nothing would then be indexed."""
         node = self._node
         while isinstance(node, stages.Map) and node.one_to_one:
             node = node.source
@@ -189,9 +189,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
         Args:
             function: Takes an element, returns another. It may call `example_rng`.
-            workers: A number of threads, "auto", or an executor: `processes(n)`,
-                `cluster.workers(n)` or your own. None calls it in your thread.
-            ordered: Keep the order of the results. If False, there are no states.
+            workers: Number of threads, "auto", or an executor: `processes(n)`, `cluster.workers(n)` or your own. None
+                calls it in your thread.
+            ordered: Keep the results' order. If False, there are no states.
             on_error: "raise", or "skip" to leave out elements on which it fails.
             max_errors: Limit for skipped elements; None for no limit.
             seed: Seed for `example_rng`; by default the nearest seed before it. With no
@@ -257,8 +257,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
     def shuffle(self, buffer_size: int | None = None, *, seed: int | None = None) -> Dataset[T_co]:
         """Shuffle the elements, in another order each epoch.
 
-        `epoch(i)`, `repeat` and a DataLoader begin epochs. A second `for` over the same dataset is the same epoch, in
-        the same order, also without a seed.
+        `epoch(i)`, `repeat` and a DataLoader begin epochs. A second `for` over the same dataset repeats the epoch in
+        the same order, even without a seed.
 
         Args:
             buffer_size: None shuffles everything, which needs an indexed dataset.
@@ -424,7 +424,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         by: str | Callable[[T_co], Any] | None = None,
         stratify: str | Callable[[T_co], Any] | Sequence[Any] | None = None,
     ) -> tuple[Dataset[T_co], Dataset[T_co]]:
-        """Split the elements at random into two parts, such as for training and validation.
+        """Split the elements randomly into two parts, for example for training and validation.
 
         Every run has the same parts. The seed and the element's index decide, so elements stay in their part if you
         append data, and sizes are only about the requested fraction. Split before you shuffle, repeat or shard.
@@ -433,7 +433,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             fraction: Size of the first part, between 0 and 1.
             seed: Seed for the draws.
             by: A field, or a function of an element, with a text, an integer, or a tuple of them. Elements with equal
-                values, such as one patient's images, stay in one part. The parts are filters then, without a length.
+                values, such as one patient's images, stay together. The parts are then filters without a length.
             stratify: A field, a function, or one value per element. Each part gets its share of each value, to one
                 element, and appended data may change all parts. A field or function reads all elements now.
 
@@ -450,14 +450,14 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             >>> sorted([*train, *validation]) == list(range(10))
             True
         """
-        from pipeline.datasets.split import parts_of  # 2 ms with hashlib, for programs that split
+        from pipeline.datasets.split import parts_of  # 2 ms with hashlib, only for programs that split
 
         self._needs_no_time("split")
         return parts_of(self, fraction, seed, by, stratify)
 
     @tells_keywords
     def sort(self, n: int, key: Callable[[T_co], Any], *, reverse: bool = False) -> Dataset[T_co]:
-        """Sort runs of n elements, for example by length before `batch`, so that batches need little padding.
+        """Sort runs of n elements, for example by length before `batch`, to reduce padding.
 
         Args:
             n: Elements per run, all in memory; the last run may be smaller.
@@ -533,9 +533,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
                 pads if `pad` is given.
             max_wait: Seconds after which a smaller batch is returned; the input
                 then runs in a thread.
-            max_tokens: Limit for elements times the longest; with "row_splits",
-                for the sum of the lengths.
-            length: For `max_tokens`: the name of a field, or a function.
+            max_tokens: Limit for elements times the longest; with "row_splits", for the summed lengths.
+            length: For `max_tokens`: a field name, or a function.
             pad_to, pad_to_multiple_of: Pad to this length, or to a multiple.
             pad_side: "right" or "left".
 
@@ -616,8 +615,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             boundaries: Upper bounds of the buckets, ascending. An element goes into the first bucket whose bound
                 exceeds its length. None, with `max_tokens`: lengths in a bucket differ by at most an eighth.
             batch_sizes: Elements per batch, one for each bucket and one for longer elements.
-            max_tokens: Limit for the number of elements times the longest, instead of `batch_sizes`.
-            length: Name of a field with the length, or your function from an element to its length.
+            max_tokens: Limit for elements times the longest, instead of `batch_sizes`.
+            length: A field with the length, or your function from an element to its length.
             pad: Value used to pad shorter rows; a dict maps array names to values.
             pad_to_boundary: Pad to the bucket's bound: arrays named in a dict `pad`, or else those whose first
                 dimension is the element's length or varies. Fixed vectors and images keep their shape.
@@ -626,7 +625,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
         Raises:
             ValueError: `boundaries` is not ascending, or `len(batch_sizes) != len(boundaries) + 1`. While you iterate:
-                a length is not an integer of at least 0, or above `max_tokens`, or elements make no batch.
+                a length is not an integer, is negative or above `max_tokens`, or elements make no batch.
 
         Examples:
             >>> words = pipeline.dataset([np.arange(n) for n in (1, 5, 2, 6)])
@@ -684,17 +683,17 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         sequences are left out.
 
         Args:
-            length: Length of a row.
+            length: Row length.
             method: "concat" fills each row and continues a sequence in the next row. "first_fit" and "best_fit" keep
                 sequences whole: a row begins with the oldest one in a buffer, then takes the oldest, or the longest,
                 that fits.
             long: For sequences longer than a row with `begin` and `end`: "split" into several, "truncate", "drop" or
                 "error". Truncated sequences keep their `begin` and `end`.
             begin, end: Values before and after each sequence, such as BOS and EOS; a dict maps fields to values.
-            labels: True adds `labels`, the next token of each; -100 at the end of a sequence and for padding. A string
-                names the field with the tokens.
-            cu_seqlens: Add `cu_seqlens`, the ends of the pieces from 0 to `length`, and `max_seqlen`, the longest
-                piece, both int32. Padding counts as a piece. With `max_sequences=n` there are n + 2 numbers.
+            labels: True adds `labels`, the next token for each token; -100 at a sequence's end and for padding. A
+                string names the field with the tokens.
+            cu_seqlens: Add `cu_seqlens`, the pieces' ends from 0 to `length`, and `max_seqlen`, the longest piece, both
+                int32. Padding counts as a piece. With `max_sequences=n` there are n + 2 numbers.
             max_sequences: Limit for the pieces in a row.
             buffer: Number of sequences from which "first_fit" and "best_fit" choose; None for 64 and 1,000.
             pad: Value used to pad rows; a dict maps fields to values.
@@ -763,7 +762,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
         Args:
             folder: A folder for later runs and other processes; None for memory. Values other than arrays, numbers and
-                texts are pickled, so do not use a folder in which others can write.
+                texts are pickled, so do not use a folder others can write to.
             rebuild: Empty the folder first.
             verify: Compare the files in the folder with their checksums.
 
@@ -788,7 +787,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return self._then(stages.Cache, path, self._epoch, again, compare)
 
     def checksum(self) -> Dataset[T_co]:
-        """Include the contents of the elements, not only their order, in the iterator's `fingerprint()`.
+        """Include the elements' contents, not only their order, in the iterator's `fingerprint()`.
 
         Only `batch(n)` without `pad=` or `collate=`, and `prefetch`, may follow, so the fingerprint is the same for any
         batch size. Elements may contain arrays, numbers and strings, and containers of them.
@@ -804,9 +803,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords
     def to_arrays(self, *, pad: Any = None) -> Any:
-        """Return all elements as arrays, in the structure of an element: a table becomes a dict of columns.
+        """Return all elements as arrays, in one element's structure: a table becomes a dict of columns.
 
-        The first dimension counts the elements. Texts become arrays of objects.
+        The first dimension counts the elements. Texts become object arrays.
 
         Args:
             pad: Value used to pad different shapes, as in `batch`.
@@ -844,7 +843,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return True
 
     def __getitem__(self, index: int) -> T_co:
-        """Return element number `index` of the epoch.
+        """Return the epoch's element number `index`.
 
         Raises:
             IndexError: There is no such element. TypeError: The dataset is not indexed, or `index` is not an integer.
@@ -852,10 +851,10 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return self._elements([index]).first()  # type: ignore[no-any-return]
 
     def __getitems__(self, indices: Sequence[int]) -> list[T_co]:
-        """Return several elements: torch's own DataLoader calls it for the examples of a batch.
+        """Return several elements: torch's own DataLoader calls it for a batch.
 
         Raises:
-            TypeError: The elements are batches already, or come one after the other.
+            TypeError: The elements are batches already, or have no random access.
         """
         if self._node.batched:
             raise TypeError(
@@ -865,7 +864,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return list(self._elements(indices).examples())
 
     def _elements(self, indices: Sequence[int]) -> Any:
-        """Return the elements with these numbers as the values of a block; see `__getitem__`."""
+        """Return the elements with these numbers as a block's values; see `__getitem__`."""
         numbers = [self._place(index) for index in indices]
         run = self._new_run()
         run.fills = False
@@ -892,15 +891,15 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return number
 
     def _new_run(self) -> Run:
-        run = Run(self._node.kind, measured(self._node))  # `measured` notes on errors where their step was written
+        run = Run(self._node.kind, measured(self._node))  # `measured` notes each step's line on errors
         run.epoch = self._epoch
         return run
 
     @property
     def spec(self) -> Any:
-        """The dtypes and shapes of the first element, in its structure: (dtype, shape) for each array.
+        """The first element's dtypes and shapes, in its structure: (dtype, shape) for each array.
 
-        A ragged list, which does not fit into an array, counts as an object with shape ().
+        A ragged list does not fit into an array, so it counts as an object with shape ().
 
         Raises:
             FailedPreconditionError: The dataset is empty, or the source can be read only once.
@@ -936,7 +935,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
 
 def node_of(given: Any, what: str) -> Node:
-    """Return the recipe of a dataset; TypeError for anything else."""
+    """Return a dataset's recipe; TypeError for anything else."""
     if not isinstance(given, Dataset):
         raise TypeError(f"{what}: expected a dataset, got {type(given).__name__}: use pipeline.dataset(...) of it")
     if given._epoch:
@@ -957,10 +956,10 @@ def mix(
 
     Args:
         datasets: A list of datasets, or a dict with their names.
-        weights: Relative weights of the datasets: a list, or a dict by name; None for equal weights. Or
-            a schedule, a list of (start, weights), where starts count drawn elements, or tokens with `by`.
-        by: Weigh tokens instead of elements: name of a field with the length, or your function that returns it.
-            The share of each dataset is then exact to one element at any time.
+        weights: Relative weights of the datasets: a list, or a dict by name; None for equal weights. Or a schedule, a
+            list of (start, weights), where starts count drawn elements, or tokens with `by`.
+        by: Weigh tokens instead of elements: a field with the length, or your function that returns it. Each dataset's
+            share is then exact to one element at any time.
         seed: Seed for the draws.
         stop: "all_exhausted" delivers every element once; "first_exhausted" ends with
             the first dataset that ends.
@@ -986,7 +985,7 @@ def mix(
 
 
 def _schedule(given: Any, count: int, names: list[str] | None) -> stages.Schedule:
-    """Return a schedule of weights for `count` datasets."""
+    """Return a weight schedule for `count` datasets."""
     if not _is_schedule(given):
         return stages.Schedule([0], [_mix_weights(given, count, names, "mix")])
     phases = [tuple(phase) if isinstance(phase, (tuple, list)) else (phase,) for phase in given]
@@ -1008,7 +1007,7 @@ def _is_schedule(given: Any) -> bool:
 
 
 def _mix_weights(given: Any, count: int, names: list[str] | None, what: str) -> NDArray[np.float64]:
-    """Return the weights of `count` datasets."""
+    """Return the weights for `count` datasets."""
     if isinstance(given, Mapping):
         if names is None:
             raise invalid(
@@ -1032,7 +1031,7 @@ def zip(*datasets: Dataset[Any] | Sequence[Dataset[Any]]) -> Dataset[tuple[Any, 
 
 
 def zip(*datasets: Any) -> Dataset[tuple[Any, ...]]:
-    """Combine the elements of several datasets into tuples, up to the shortest: `zip(a, b)` or `zip([a, b])`.
+    """Combine elements from several datasets into tuples, up to the shortest: `zip(a, b)` or `zip([a, b])`.
 
     Examples:
         >>> list(pipeline.zip(pipeline.dataset(["a", "b"]), pipeline.dataset(range(5))))
@@ -1048,7 +1047,7 @@ def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, 
     """Read several datasets in turn.
 
     Args:
-        datasets: A list of datasets, or one dataset whose elements are datasets, such as `d.map(to_dataset)`.
+        datasets: A list of datasets, or one dataset with datasets as its elements, such as `d.map(to_dataset)`.
         cycle_length: Number of datasets open at once; None for all in a list, and 4 in a dataset.
         block_length: Elements per turn.
 
@@ -1079,7 +1078,7 @@ def _nodes(datasets: Any, what: str) -> list[Node]:
 
 
 def _check_read_once(nodes: Sequence[Node], what: str) -> None:
-    """Reject an iterator that is used in two places."""
+    """Reject an iterator used in two places."""
     seen: set[int] = set()
     for node in nodes:
         once = {id(each): each for each in running(node) if each.exclusive and each.once() is not None}

@@ -60,7 +60,7 @@ _SMALLER = "To get them too, leave out drop_remainder=True, or pass allow_smalle
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
-# Number of past states that an iterator keeps.
+# Number of past states kept by an iterator.
 BEHIND = 64
 
 # Seconds between checks for `close`.
@@ -75,7 +75,7 @@ _END: Any = object()
 class DatasetIterator(Recipe, Generic[T_co]):
     """Iterate over a dataset once. As a context manager, it ends its threads and closes its files.
 
-    For another pass call `iter(dataset)` again, or iterate over `dataset.epoch(i)` for the order of epoch i.
+    For another pass call `iter(dataset)` again, or iterate over `dataset.epoch(i)` for epoch i's order.
 
     After Ctrl-C, or an exception in a signal handler, the next call continues after the last element. A `for` loop
     loses nothing. `x = next(iterator)` may lose an element if Ctrl-C arrives just before Python assigns it.
@@ -83,7 +83,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
     Thread safety: threads may share an iterator; each element goes to one thread.
 
     Attributes:
-        grace: Seconds for which `close` waits for `next` in another thread, and for threads to end; 10 by default.
+        grace: Seconds `close` waits for `next` in another thread, and for threads to end; 10 by default.
 
     Examples:
         >>> squares = pipeline.dataset(range(5)).map(lambda number: number**2)
@@ -103,8 +103,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
         Args:
             node: The recipe.
-            epoch: Index of the epoch.
-            name: Name in reports; None for the name of its source.
+            epoch: The epoch's index.
+            name: Name in reports; None for its source's name.
             stops: The user's Coordinator: it ends the iterator when it stops, and receives its errors.
         """
         self._node, self._arranged, self._epoch = node, arranged(node), epoch
@@ -116,14 +116,14 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._run = self._new_run(stops)
         self._sum = None if node.summed is None else Sum(node.summed)
         self._summed = Measured(number(), Meter(), "checksum")
-        self._records: deque[Record] = deque(maxlen=BEHIND + 1)  # of delivered elements, and the one before them
-        self._made: Record | None = None  # of the last element computed
+        self._records: deque[Record] = deque(maxlen=BEHIND + 1)  # for delivered elements, and the one before them
+        self._made: Record | None = None  # for the last computed element
         self._handed = 0  # elements returned to callers of `next`
         self._interrupted = False  # an exception may have left the stream at any position after `_made`
         self._loaded: dict[str, Any] | None = None  # a loaded state, until the stream is open
-        self._loops: mistakes.Loops | None = None  # over the dataset, unless a certain epoch of it was asked for
-        self._in_loop = False  # a `for` loop has begun, which ends if its own thread closes the iterator
-        self._late = False  # an earlier loop has read a source with one pass to its end
+        self._loops: mistakes.Loops | None = None  # over the dataset, unless a certain epoch was requested
+        self._in_loop = False  # a `for` loop has begun; it ends if its own thread closes the iterator
+        self._late = False  # an earlier loop has read a single-pass source to its end
         self._over = False
         self._complete = False  # over without an error
         self._closed = False
@@ -170,8 +170,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
         """Return the next element.
 
         Args:
-            timeout: Seconds to wait; None for no limit. A timeout needs a thread that prepares elements, so end the
-                dataset with `.prefetch(1)`. A dataset over a queue has one.
+            timeout: Seconds to wait; None for no limit. A timeout needs a thread preparing elements, so end the dataset
+                with `.prefetch(1)`. A dataset over a queue has one.
 
         Raises:
             StopIteration: The epoch is over.
@@ -222,7 +222,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             raise
 
     def _take_back(self, handed: int) -> None:
-        """Requeue an element whose caller was interrupted after the last line of `_make`.
+        """Requeue an element if its caller was interrupted after the last line in `_make`.
 
         Args:
             handed: Number of elements delivered then. If it has grown, another thread has already continued.
@@ -233,7 +233,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
                 self._records.pop()
 
     def _alone(self, function: Callable[..., R], *args: Any) -> R:
-        """Call a function with the lock of `next`: other threads wait, and nested calls raise an error."""
+        """Call a function with the lock for `next`: other threads wait, and nested calls raise an error."""
         with self._lock:
             self._owner = get_ident()
             try:
@@ -325,7 +325,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             if self._sum is not None:
                 self._sum.value = self._made.value
         self._close_stream()
-        self._run.clock.stop()  # also ends threads of a stream that was still being opened
+        self._run.clock.stop()  # also ends threads of a stream still being opened
         self._run = self._run.again()
         if self._closed:  # `close` may have stopped the run before
             self._run.clock.stop()
@@ -333,16 +333,16 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._interrupted = False
 
     def _not_within(self, what: str) -> None:
-        """Reject calls from a function that runs inside `next`, because they would deadlock."""
+        """Reject calls from a function running inside `next`, because they would deadlock."""
         if self._owner == get_ident() or (this_thread.serving is not None and this_thread.serving is self._run.clock):
             raise FailedPreconditionError(None, None, f"{what} was called within next of the same iterator")
 
     def _after_the_end(self) -> Any:
-        """Return _END after the end, and once in a `for` loop whose thread has closed the iterator.
+        """Return _END after the end, and once in a `for` loop closed by its own thread.
 
         Raises:
             CancelledError: Another thread has closed it: once per thread.
-            FailedPreconditionError: It is closed, and the loop has come to its end.
+            FailedPreconditionError: It is closed, and the loop has ended.
         """
         if self._over or not self._closed:
             return _END
@@ -372,7 +372,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             if self._loops is not None and self._loaded is None:
                 self._loops.begin(self._node, self._name)
         self._interrupted = True
-        if any(each.starts_runners for each in running(self._node)):  # also for sources that are opened later
+        if any(each.starts_runners for each in running(self._node)):  # also for sources opened later
             self._run.start_runners()
         if self._loaded is None:
             stream = opened(self._arranged, self._run, None if self._made is None else self._made.state)
@@ -397,7 +397,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     def _end_by(self, error: Exception) -> Exception:
         """End by an error; return the one to raise."""
-        if isinstance(error, (StopIteration, OutOfRangeError)):  # the caller would take it for the end
+        if isinstance(error, (StopIteration, OutOfRangeError)):  # the caller would mistake it for the end
             other = RuntimeError(f"{self._name}: a function of the input raised {type(error).__name__}")
             other.__cause__, error = error, other
         stops = self._run.clock.stops_with
@@ -415,7 +415,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         return error
 
     def _close_stream(self) -> None:
-        """End the threads of the stream and close its files. Can be called again after an interrupt."""
+        """End the stream's threads and close its files. Can be called again after an interrupt."""
         stream = self._stream
         if stream is None:
             return
@@ -439,9 +439,10 @@ class DatasetIterator(Recipe, Generic[T_co]):
             self._close_stream()  # again, in case a signal handler raised in the first call
 
     def _leave(self) -> None:
-        """Close the files at exit, while module globals still exist, so that the user's generators end.
+        """Close the files at exit, while module globals still exist, so the user's generators end.
 
-        Keeps the lock, as `next` in a daemon thread would reopen the stream. Does nothing if a thread is in `next`.
+        Keeps the lock, because `next` in a daemon thread would reopen the stream. Does nothing if a thread is in
+        `next`.
         """
         if self._lock.acquire(blocking=False):
             self._interrupted = self._interrupted or self._stream is not None  # for `next` in a later exit handler
@@ -455,7 +456,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         return [thread for thread in threads if is_running(thread)]
 
     def _join(self) -> None:
-        """Wait for all threads of this iterator; reraise an error of its queue runners."""
+        """Wait for all of this iterator's threads; reraise an error from its queue runners."""
         clock = self._run.clock
         if running := self._wait_for_threads():
             text = f"close: threads are still running after {self.grace:g} seconds"
@@ -480,7 +481,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             tell(_log, f"{self._name}: {text}")
 
     async def __anext__(self) -> T_co:
-        """Return the next element, for which a thread waits. If the task is cancelled, the next call returns it."""
+        """Wait in a thread and return the next element. If the task is cancelled, the next call returns it."""
         import asyncio  # imported lazily: costs 15 ms
 
         from pipeline.workers.threads import Threads  # as above
@@ -506,7 +507,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         return found  # type: ignore[no-any-return]
 
     def _of_left(self) -> Any:
-        """Return the oldest element whose waiting task was cancelled; _END at the end."""
+        """Return the oldest element with a cancelled task; _END at the end."""
         from concurrent.futures import wait
 
         wait([self._left[0][1]])  # popped only afterwards, so an interrupt does not lose it
@@ -549,11 +550,11 @@ class DatasetIterator(Recipe, Generic[T_co]):
         """End the threads and close the files; a second call does nothing.
 
         A `for` loop in your thread ends then; `next` and another loop raise a FailedPreconditionError. Other threads
-        get a CancelledError. Functions of the dataset, and signal handlers within `next`, may call `close` too: the
+        get a CancelledError. The dataset's functions, and signal handlers within `next`, may call `close` too: the
         files are closed when `next` returns.
 
         Raises:
-            RuntimeError: Another thread stays in `next` or in a function of the dataset for over `grace` seconds.
+            RuntimeError: Another thread stays in `next` or in a dataset function for over `grace` seconds.
         """
         self._informed.add(get_ident())
         self._closed = True
@@ -593,7 +594,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         Save it with your model, in one file; see `save_state`.
 
         Args:
-            behind: Go back this many elements, at most 64, for batches that you received but have not trained on.
+            behind: Go back this many elements, at most 64, for batches you received but have not trained on.
 
         Raises:
             FailedPreconditionError: A source cannot be rewound; the message names it.
@@ -663,14 +664,13 @@ class DatasetIterator(Recipe, Generic[T_co]):
         The recipe must be the same, except for workers, prefetch, and the hosts of `shard`.
 
         Args:
-            state: A state from `state_dict`, of this process or another.
-            allow: Differences to accept: "batch_size", "num_epochs", "mtime", and "weights" of a mix, whose inputs may
-                then differ too and are matched by name. Examples already read are not read again. "shard" has no
-                effect.
+            state: A state from `state_dict`, in this process or another.
+            allow: Differences to accept: "batch_size", "num_epochs", "mtime", and a mix's "weights". The mix may then
+                have other inputs too, matched by name. Examples already read are not read again. "shard" has no effect.
 
         Raises:
-            StateMismatchError: The state belongs to another dataset, to other files, or to another host with a state of
-                its own. Nothing has changed.
+            StateMismatchError: The state belongs to another dataset, to other files, or to another host with its own
+                state. Nothing has changed.
             InvalidArgumentError, TypeError: `state` is not a state, or is damaged.
             FailedPreconditionError: The iterator has delivered an element, or is closed.
         """
@@ -680,7 +680,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._alone(self._load, functools.partial(loaded_state, state, self._node, self._epoch, allow))
 
     def get_state(self) -> bytes:
-        """Return the state as JSON, as MaxText expects of an iterator.
+        """Return the state as JSON, as MaxText expects from an iterator.
 
         Raises:
             FailedPreconditionError: As `state_dict`.
@@ -700,7 +700,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self.load_state_dict(state_of_bytes(state))
 
     def _load(self, loaded: Callable[[], dict[str, Any]]) -> None:
-        """Load the state that `loaded` returns, which raises for a mismatch."""
+        """Load the state returned by `loaded`, which raises for a mismatch."""
         if self._ended or (self._loaded is None and len(self._records) > 1):
             text = "load_state_dict: this iterator has begun. Load a state before the first element"
             raise FailedPreconditionError(None, None, text)
@@ -722,9 +722,9 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._records = deque([record], maxlen=BEHIND + 1)
 
     def fingerprint(self) -> str:
-        """Return a checksum of the contents and order of all examples so far: "<number>-<16 hex digits>".
+        """Return a checksum of all examples' contents and order so far: "<number>-<16 hex digits>".
 
-        Equal examples in equal order have equal fingerprints, for any number of workers and batch size, and after a
+        Equal examples in equal order have equal fingerprints, with any worker count and batch size, and after a
         resume. The dataset needs `.checksum()`.
 
         Raises:
@@ -738,7 +738,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     @property
     def epoch(self) -> int:
-        """Index of the epoch, from 0."""
+        """The epoch's index, from 0."""
         return self._epoch
 
     @property
@@ -757,7 +757,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     @property
     def delivered(self) -> tuple[int, int]:
-        """Number of elements returned by `next`, and of the examples in them, earlier runs included."""
+        """Number of elements returned by `next`, and their examples, earlier runs included."""
         last = self._last()
         return last.batches, last.examples
 
@@ -784,12 +784,12 @@ class DatasetIterator(Recipe, Generic[T_co]):
     def report(self) -> Report:
         """Report what each step of your dataset does, which one is the bottleneck, and what to change.
 
-        `print(iterator.report())` shows a table. Within `with pipeline.monitor():` it also knows who computes and who
-        waits. docs/monitoring.md explains it.
+        `print(iterator.report())` shows a table. Within `with pipeline.monitor():` it also shows which threads compute
+        and which wait. docs/monitoring.md explains it.
 
         Thread safety: you may call it from any thread, at any time.
         """
-        from pipeline.reports.sampler import report  # dataclasses and the tables, for those who look
+        from pipeline.reports.sampler import report  # dataclasses and the tables, only for reports
 
         return report(self)
 
@@ -806,7 +806,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         )
 
     def _after_fork(self) -> None:
-        """In the child of a fork: the threads of the parent are not there."""
+        """Reset in a forked child, where the parent's threads do not exist."""
         self._lock, self._owner = threading.RLock(), None
         if self._stream is not None or self._interrupted:
             self._stream, self._forked, self._interrupted = None, True, False
@@ -831,12 +831,12 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
 @atexit.register
 def _leave_all() -> None:
-    """Close all iterators: later, generators would run in modules whose names are gone.
+    """Close all iterators now, because later, generators would run in modules without their names.
 
-    Threads that prepare elements get half a second: the end of the interpreter would strike them within a library.
+    Threads preparing elements get half a second, because they must not be inside a library when the interpreter ends.
     """
     found = [each for _, each in loops.numbered()]
-    with contextlib.ExitStack() as stack:  # all of them, whatever one raises
+    with contextlib.ExitStack() as stack:  # all of them, even if one raises
         for each in found:
             stack.callback(each._leave)
     deadline = time.monotonic() + _AT_EXIT
@@ -846,6 +846,6 @@ def _leave_all() -> None:
 
 
 def _look(done: asyncio.Future[Any]) -> None:
-    """Look at the error of a future: asyncio would log one that nobody looks at, as after a cancelled task."""
+    """Retrieve a future's error, because asyncio would log it otherwise, for example after a cancelled task."""
     if not done.cancelled():
         done.exception()

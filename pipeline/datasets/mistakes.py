@@ -1,6 +1,6 @@
-"""Mistakes: recipes that run and are hardly meant. Each is told once, when it first runs.
+"""Mistakes: recipes that run but are probably wrong. Each is reported once, when it first runs.
 
-A check gets a step and the steps behind it, and returns what to tell.
+A check gets a step and the steps behind it, and returns a warning.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pipeline.stages.run import Measured
 
 _log = logger("pipeline.batches")
 
-_POOL = 10_000  # examples: the buffer that warnings propose
-_FIRSTS = 3  # iterators of one element
+_POOL = 10_000  # examples: the buffer size proposed in warnings
+_FIRSTS = 3  # iterators with one element
 _FIRST_AGAIN = "each iter(dataset) begins again, and gave one element three times: keep one iterator"
 
 _SAME_ORDER = (
@@ -31,12 +31,12 @@ _SAME_ORDER = (
 
 
 class Loops:
-    """What is known of the loops over one dataset that shuffles.
+    """Facts about the loops over one shuffling dataset.
 
     Attributes:
-        ended: Whether one has given several elements and is over.
-        told: Whether somebody was told that the next one has the same order.
-        firsts: How many have given one element and are over.
+        ended: True if a loop has ended after several elements.
+        told: True if the user was warned about the next loop's equal order.
+        firsts: Number of loops that ended after one element.
     """
 
     def __init__(self) -> None:
@@ -44,10 +44,10 @@ class Loops:
         self.firsts = 0
 
     def end(self, gave: int) -> None:
-        """Note that a loop is over.
+        """Note a loop's end.
 
         Args:
-            gave: How many elements it has given.
+            gave: Number of elements it returned.
         """
         if gave > 1:
             self.ended = True
@@ -55,7 +55,7 @@ class Loops:
             self.firsts += 1
 
     def begin(self, node: Node, name: str) -> None:
-        """Warn if a loop begins in the order of one before."""
+        """Warn if a loop begins in the same order as an earlier one."""
         if self.firsts == _FIRSTS:
             self.firsts += 1
             _log.info("%s: %s", name, _FIRST_AGAIN)
@@ -65,8 +65,8 @@ class Loops:
                 tell(_log, f"{name}: {_SAME_ORDER}")
 
 
-# Recipes that were looked at, in their first epoch and in later ones; those of which processes were told; sources with
-# one pass that were read to their end; and recipes of which somebody was told that nothing is left.
+# Recipes checked in their first epoch and in later ones; recipes with a warning about processes; single-pass sources
+# read to their end; and recipes with a warning about an empty epoch.
 _seen: WeakSet[Node] = WeakSet()
 _seen_later: WeakSet[Node] = WeakSet()
 _whole: WeakSet[Node] = WeakSet()
@@ -75,12 +75,12 @@ _empty: WeakSet[Node] = WeakSet()
 
 
 def look(node: Node, epoch: int, name: str) -> None:
-    """Warn of mistakes in a recipe that begins to run, unless it was looked at before.
+    """Warn about mistakes in a recipe that begins to run, unless it was checked before.
 
     Args:
         node: The recipe.
-        epoch: Which epoch begins.
-        name: What messages call the iterator.
+        epoch: The epoch's index.
+        name: The iterator's name in messages.
     """
     first, later = node not in _seen, epoch > 0 and node not in _seen_later
     if not (first or later):
@@ -99,20 +99,20 @@ def look(node: Node, epoch: int, name: str) -> None:
 
 
 def were_read(node: Node) -> bool:
-    """Return whether an earlier loop has read a source with one pass to its end."""
+    """Return whether an earlier loop has read a single-pass source to its end."""
     return any(each in _read for each in nodes_of(node))
 
 
 def note_end(node: Node, gave: bool, late: bool) -> None:
-    """Note that a pass over a recipe is over.
+    """Note the end of a pass over a recipe.
 
     Args:
         node: The recipe.
-        gave: Whether there was an element.
-        late: What `were_read` returned when the pass began.
+        gave: True if there was an element.
+        late: The result of `were_read` when the pass began.
 
     Raises:
-        FailedPreconditionError: There was none, as an earlier loop has read a source with one pass to its end.
+        FailedPreconditionError: There was no element, because an earlier loop has read a single-pass source to its end.
     """
     for each in nodes_of(node):
         reason = None if each.inputs else each.once()
@@ -129,7 +129,7 @@ def note_end(node: Node, gave: bool, late: bool) -> None:
 
 
 def warn_of_ranks(node: Node, name: str) -> None:
-    """Warn if each process of a torch.distributed group reads the whole dataset."""
+    """Warn if each process in a torch.distributed group reads the whole dataset."""
     distributed: Any = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return
@@ -141,13 +141,13 @@ def warn_of_ranks(node: Node, name: str) -> None:
 
 
 def warn_of_nothing(node: Node, measured: Mapping[Node, Measured], skipped: Skips, name: str) -> None:
-    """Warn, once for a recipe, if an epoch has no element because all were skipped or filtered.
+    """Warn, once per recipe, if an epoch has no element because all were skipped or filtered.
 
     Args:
         node: The recipe.
-        measured: The measurements of its steps.
+        measured: Measurements for its steps.
         skipped: The skipped errors.
-        name: What messages call the iterator.
+        name: The iterator's name in messages.
     """
     text = _all_skipped(skipped) or _all_filtered(measured)
     if text is not None and node not in _empty:
@@ -166,7 +166,7 @@ def _all_filtered(measured: Mapping[Node, Measured]) -> str | None:
         if node.kind != "filter" or of_node.meter.elements:
             continue
         counts = [measured[each].meter.elements for each in nodes_of(node) if each in measured]
-        if taken := next(filter(None, reversed(counts)), 0):  # not all steps count what they give
+        if taken := next(filter(None, reversed(counts)), 0):  # not all steps count their outputs
             return f"{node.call()} dropped {_examples(taken)}: does its function return True or False?"
     return None
 
@@ -190,7 +190,7 @@ def _shuffles(node: Node) -> bool:
 
 
 def _mixes(node: Node) -> bool:
-    """Return whether a recipe has an order that is no longer that of its source."""
+    """Return whether a recipe's order differs from its source's."""
     return any(_shuffles(each) or each.kind in ("sort", "mix", "bucket") for each in nodes_of(node))
 
 
@@ -255,7 +255,7 @@ def _zips_orders(node: Node, behind: Sequence[Node]) -> str | None:
 
 
 def _order(node: Node) -> list[tuple[Any, ...]]:
-    """Return the length of each part that a recipe shuffles, with all that decides its order."""
+    """Return each shuffled part's length, with everything that decides its order."""
     found: list[tuple[Any, ...]] = []
     for each in nodes_of(node):
         seed = each.seed()
@@ -266,7 +266,7 @@ def _order(node: Node) -> list[tuple[Any, ...]]:
 
 
 def _are_unpaired(inputs: Sequence[Node], orders: Sequence[list[tuple[Any, ...]]]) -> bool:
-    """Return whether random pairs seem to be meant: of one source with itself, or of unequal lengths."""
+    """Return whether random pairs seem intended: a source with itself, or unequal lengths."""
     first, *others = [{each for each in nodes_of(node) if not each.inputs} for node in inputs]
     lengths = {tuple(length for length, *_ in order) for order in orders}
     return not all(map(first.isdisjoint, others)) or (len(lengths) > 1 and not any(None in each for each in lengths))
@@ -281,4 +281,4 @@ def _draws(function: Any) -> bool:
 _Check: TypeAlias = "Callable[[Node, Sequence[Node]], str | None]"
 
 _CHECKS: tuple[_Check, ...] = (_shuffles_one_file, _shuffles_batches, _shuffles_epochs, _zips_orders)
-_OF_EPOCHS: tuple[_Check, ...] = (_keeps_draws, _skips_others)  # of recipes that run for several epochs
+_OF_EPOCHS: tuple[_Check, ...] = (_keeps_draws, _skips_others)  # for recipes that run for several epochs

@@ -1,7 +1,7 @@
-"""Mixes: the history of a mix's inputs and weights, to resume with others.
+"""Mixes: a mix's past inputs and weights, to resume with different ones.
 
-Later steps may make elements again that were drawn before a state was saved, such as those in a buffer. So earlier
-weights stay in effect up to the furthest draw that the saved run had made, and those of the recipe follow.
+Later steps may need elements again that were drawn before a state was saved, such as buffered ones. So earlier
+weights stay in effect up to the saved run's furthest draw. Then the recipe's weights follow.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ _PASSED = ("prefetch", "checksum")
 
 
 def mixes_of(node: Node) -> list[Mix]:
-    """Return the mixes of a recipe, each after its inputs."""
+    """Return a recipe's mixes, each after its inputs."""
     return [each for each in nodes_of(node) if isinstance(each, Mix)]
 
 
 def saved_mixes(node: Node, noted: Mapping[Node, MixNotes]) -> list[Any]:
-    """Return what a state says of the mixes of a recipe: [pass, drawn, weights before, inputs by slot, their seeds,
-    the last pass that has come to its end].
+    """Return a state's data about a recipe's mixes.
 
-    Seeds are numbers of those in `seeds_of(node)`, for each input.
+    Per mix: [pass, drawn, earlier weights, inputs by slot, their seeds, last pass that has ended].
+
+    Seeds are given for each input, as indices into `seeds_of(node)`.
     """
     mixes = mixes_of(node)
     if not mixes:
@@ -52,7 +53,7 @@ def saved_mixes(node: Node, noted: Mapping[Node, MixNotes]) -> list[Any]:
 
 
 def check_mixes(saved: Any) -> None:
-    """Raise ValueError or TypeError if this is not what `saved_mixes` returns."""
+    """Raise ValueError or TypeError unless this is a result of `saved_mixes`."""
     for epoch, drawn, before, inputs, seeds, ended in saved:
         _check_counts(epoch, drawn, 0 if ended is None else ended)
         for until, more, weights in before:
@@ -76,19 +77,19 @@ def _check_counts(*counts: Any) -> None:
 
 
 def notes_of(saved: Sequence[Any]) -> MixNotes:
-    """Return what an iterator notes of a mix, from what a state says of it."""
+    """Return an iterator's notes on a mix, from its data in a state."""
     epoch, drawn, before, inputs, _, ended = saved
     return MixNotes(list(inputs), (epoch, drawn), before, ended)
 
 
 class Matched:
-    """A recipe and a saved one with other inputs of mixes.
+    """A recipe and a saved one with other mix inputs.
 
     Args:
         node: The recipe.
         saved: The saved recipe, as `facts_of` returned it.
         mixes: The mixes in the state.
-        same: True if a recipe can go on from the state of a saved one; None if mixes must have the same inputs.
+        same: Returns whether a recipe can continue from a saved one's state; None if mixes must have the same inputs.
 
     Attributes:
         node: The recipe with the common inputs only, in saved order.
@@ -140,7 +141,7 @@ class Matched:
         return made, [kind, options, [each for _, each in pairs]]
 
     def _pass(self, saved: Any) -> None:
-        """Leave out the mixes of a part of the saved recipe."""
+        """Skip the mixes in a part of the saved recipe."""
         kind, _, inputs = saved
         for each in inputs:
             self._pass(each)
@@ -209,11 +210,11 @@ class Matched:
             yield (node, *self._found[node.written])
 
     def notes(self, node: Node, state: Mapping[str, Any]) -> dict[Node, MixNotes]:
-        """Return what an iterator of a recipe notes of its mixes.
+        """Return an iterator's notes on its recipe's mixes.
 
         Args:
             node: The recipe, with all inputs.
-            state: The state of its iterator, at the place of `self.node`.
+            state: The iterator's state, at the place of `self.node`.
         """
         found: dict[Node, MixNotes] = {}
         for mix in mixes_of(node):
@@ -256,18 +257,18 @@ def _refused(text: str) -> StateMismatchError:
 
 
 def _continued(mix: Mix, facts: Any, saved: Any, which: Sequence[int | None], state: Any, holds_back: bool) -> MixNotes:
-    """Return the notes of a resumed mix.
+    """Return a resumed mix's notes.
 
     Args:
         mix: The mix here.
-        facts: The saved one: kind, options and inputs.
+        facts: The saved mix: kind, options and inputs.
         saved: Its record in the state.
-        which: Which input here each saved one is.
-        state: Its saved state, if no step behind it holds elements; None if one may.
-        holds_back: True if a step behind it hands out its elements otherwise if more follow.
+        which: The current input for each saved one.
+        state: Its saved state; None if a later step may hold elements.
+        holds_back: True if a later step delivers its elements differently if more follow.
 
     Raises:
-        StateMismatchError: One has handed out some of the last elements, and more would follow.
+        StateMismatchError: A step has delivered some of the last elements, and more would follow.
     """
     notes = notes_of(saved)
     weights = schedule_of(facts[1]["weights"], len(facts[2])).by_slot(notes.inputs)
@@ -314,7 +315,7 @@ def delivered(node: Node, mix: Mix, state: Any) -> Any:
 
 
 def _holds_back(node: Node, mix: Mix) -> bool:
-    """Return whether a step behind a mix does not hand out elements one by one as they come."""
+    """Return whether a step behind a mix delays elements instead of passing on each at once."""
     node = arranged(node)
     while node.written is not mix.written:
         one_by_one = isinstance(node, (Each, Shard, Sliced, Enumerated, Unbatch)) or node.kind in _PASSED
@@ -325,17 +326,17 @@ def _holds_back(node: Node, mix: Mix) -> bool:
 
 
 def check_left_out(node: Node, state: Any, epoch: int, notes: Mapping[Node, MixNotes], names: Sequence[str]) -> None:
-    """Check that later steps hold no elements of removed inputs.
+    """Check that later steps hold no elements from removed inputs.
 
     Args:
         node: The recipe.
         state: Its state.
         epoch: The pass.
-        notes: On its mixes.
-        names: Names of the removed inputs, for errors.
+        notes: Notes on its mixes.
+        names: The removed inputs' names, for errors.
 
     Raises:
-        StateMismatchError: One may be.
+        StateMismatchError: A step may hold some.
     """
     run = Run(node.kind)
     run.epoch, run.mixed = epoch, dict(notes)

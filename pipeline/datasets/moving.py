@@ -1,7 +1,7 @@
-"""Moving: states for other numbers of hosts and other batch sizes.
+"""Moving: states for other host counts and batch sizes.
 
-The place of an index counts the examples of all hosts, so it is the same for any number of them. The states of streams
-also count outputs since a place: `Moving` counts these, such as batches of one host, in examples of all hosts.
+An index's place counts all hosts' examples, so it is valid for any host count. Stream states also count outputs
+since a place: `Moving` converts these, such as one host's batches, to examples on all hosts.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _PASSED = ("prefetch", "checksum")
 
 
 class Pairs:
-    """The steps of a recipe here, each with what it was when a state was saved.
+    """A recipe's steps, each with its saved version.
 
     Attributes:
         recipe: The recipe. It has a shard for one host where only the saved one has a shard.
         arranged: The same in running order.
         options: The saved options, by the step as it was written.
-        missing: Shards of the saved recipe only.
-        added: Shards of the current recipe only.
+        missing: Shards only in the saved recipe.
+        added: Shards only in the current recipe.
     """
 
     def __init__(self, node: Node, saved: Any) -> None:
@@ -64,14 +64,14 @@ class Pairs:
         return with_inputs(node, tuple(self._paired(each, before) for each, before in pairs)) if inputs else node
 
     def hosts(self, node: Node) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return (index, count) of the saving host and of this one, at a sharding step."""
+        """Return (index, count) for the saving host and for this one, at a sharding step."""
         then, now = self.options[node.written], node.options()
         if isinstance(node, Shard):
             return (then["i"], then["n"]), (now["i"], now["n"])
         return tuple(then.get("shard", (0, 1))), tuple(now.get("shard", (0, 1)))
 
     def differs(self, node: Node) -> bool:
-        """Return whether a step shares among other hosts, or makes batches of another size."""
+        """Return whether a step shards among other hosts, or makes batches with another size."""
         if node.kind == "batch":
             return bool(_sizes(self.options[node.written]) != _sizes(node.options()))
         if not node.is_share():
@@ -81,10 +81,10 @@ class Pairs:
 
 
 def check_hosts(pairs: Pairs, ended: bool) -> None:
-    """Check that a state of another host, or for another number of hosts, determines this host's position.
+    """Check that a state from another host, or for another host count, determines this host's position.
 
     Args:
-        pairs: The recipe, and what it was.
+        pairs: The recipe, and its saved version.
         ended: True if the saving host had reached its end.
 
     Raises:
@@ -112,10 +112,10 @@ def check_hosts(pairs: Pairs, ended: bool) -> None:
 
 
 def check_batches(pairs: Pairs) -> None:
-    """Check that no later step has counted batches of another size.
+    """Check that no later step has counted batches with another size.
 
     Raises:
-        StateMismatchError: One has.
+        StateMismatchError: A step has.
     """
     for node, behind in _with_steps_behind(pairs.recipe):
         if node.kind != "batch" or not pairs.differs(node):
@@ -131,27 +131,27 @@ def check_batches(pairs: Pairs) -> None:
 
 
 def _sizes(options: Mapping[str, Any]) -> Any:
-    """Return how large batches are: n, or n and the number of tokens."""
+    """Return the batch size: n, or n and the number of tokens."""
     n, tokens = options.get("n"), options.get("max_tokens")
     return n if tokens is None else [n, tokens]
 
 
 def _with_steps_behind(node: Node, behind: Sequence[Node] = ()) -> Iterator[tuple[Node, Sequence[Node]]]:
-    """Yield each node of a recipe with the steps behind it, the nearest first."""
+    """Yield each node with the steps behind it, the nearest first."""
     for each in node.inputs:
         yield from _with_steps_behind(each, (node, *behind))
     yield node, behind
 
 
 def _carries_on(node: Node) -> bool:
-    """Return whether a step makes element i of its input's element i, or of the next n, for any number of hosts."""
+    """Return whether a step makes element i from its input's element i, or from the next n, for any host count."""
     if isinstance(node, Each):
         return node.one_to_one
     return node.kind in (*_PASSED, "shard", "enumerate") or (isinstance(node, Batch) and node.max_wait is None)
 
 
 def _is_by_number(node: Node) -> bool:
-    """Return whether what a step holds or leaves out depends on numbers alone, and not on elements."""
+    """Return whether a step holds or drops elements based on numbers alone, not on their contents."""
     return node.kind in _BY_NUMBER and "by" not in node.options()
 
 
@@ -164,7 +164,7 @@ def _told(node: Node) -> str:
 
 
 def _refused(then: Sequence[int], now: Sequence[int], why: str, odd: Node | None) -> StateMismatchError:
-    """Return the error for a state of a single host, with the fix."""
+    """Return the error for a single host's state, with the fix."""
     (i, was), (j, count) = then, now
     if was != count:
         before = f"there {'was' if was == 1 else 'were'} {counted(was, 'host')} when the state was saved"
@@ -184,26 +184,26 @@ def _refused(then: Sequence[int], now: Sequence[int], why: str, odd: Node | None
 
 
 class Moving:
-    """The state of one recipe in another with other hosts and batch sizes.
+    """Converts a recipe's state to other hosts and batch sizes.
 
     Args:
-        pairs: The recipe, and what it was.
+        pairs: The recipe, and its saved version.
     """
 
     def __init__(self, pairs: Pairs) -> None:
         self._pairs = pairs
 
     def state(self, state: Any) -> Any:
-        """Return the state of the recipe here."""
+        """Return the state for the recipe here."""
         return self.moved(self._pairs.arranged, state)
 
     def moved(self, node: Node, state: Any, more: int = 0) -> Any:
-        """Return the state of a step here.
+        """Return the state for a step here.
 
         Args:
             node: The step.
             state: Its saved state.
-            more: Elements behind the state, at the time of saving.
+            more: Elements behind the state when it was saved.
 
         Raises:
             InvalidArgumentError: It is not a state of the recipe.
@@ -254,7 +254,7 @@ class Moving:
         return any(map(self._pairs.differs, nodes_of(node)))
 
     def _hosts_below(self, node: Node) -> tuple[int, int]:
-        """Return among how many hosts the input of a step was shared, and is now."""
+        """Return the saved and current host counts for a step's input."""
         was = now = 1
         while len(node.inputs) == 1:
             (node,) = node.inputs

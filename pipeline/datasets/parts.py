@@ -1,4 +1,4 @@
-"""Parts: what the steps of a running recipe report of themselves."""
+"""Parts: facts about a running recipe's steps, for reports."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pipeline.stages.run import Measured
 def facts_of_parts(
     node: Node, measured: Mapping[Node, Measured], summed: Measured | None
 ) -> tuple[list[PartFacts], list[int]]:
-    """Return the facts of a recipe's steps, each after its inputs, and the numbers of the last ones.
+    """Return facts about a recipe's steps, each after its inputs, and the last steps' numbers.
 
     Args:
         node: The recipe.
-        measured: Meters of each step.
-        summed: Meter of the checksum, which the iterator computes; None if there is none.
+        measured: Meters for each step.
+        summed: Meter for the checksum, which the iterator computes; None if there is none.
     """
     found: dict[int, PartFacts] = {}
     same = Counter((each.stage, own.label) for each, own in measured.items())
@@ -33,7 +33,7 @@ def facts_of_parts(
 
 
 def unit_of(node: Node) -> str:
-    """Return what the elements of a recipe are called in reports."""
+    """Return the name for a recipe's elements in reports."""
     return "batches" if node.batched else "examples"
 
 
@@ -45,7 +45,7 @@ def _visit(
     same: Counter[tuple[str, str]],
     branch: str,
 ) -> list[int]:
-    """Record a step and its inputs; return the numbers of the stages that produce its elements.
+    """Record a step and its inputs; return the numbers of the stages producing its elements.
 
     Args:
         node: The step.
@@ -53,10 +53,10 @@ def _visit(
         workers: Number of workers that may run it for a step further down; 0 for none.
         found: The known facts, by number.
         same: Steps per label.
-        branch: The input of a mix that contains it, to distinguish steps with the same label.
+        branch: The mix input containing it, to distinguish steps with the same label.
     """
     queue = live.queues.number(node.queue)
-    if queue is not None:  # other threads fill the queue, which is a stage itself
+    if queue is not None:  # other threads fill the queue, so it is a stage itself
         return [queue]
     own = measured.get(node)
     count = 0 if own is None or own.workers is None else max(1, own.workers.count)
@@ -75,7 +75,7 @@ def _visit(
 
 
 def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], workers: int) -> PartFacts:
-    """Return what reports know of a step."""
+    """Return a step's facts for reports."""
     meter, ahead, executor = own.meter, own.ahead, own.workers
     settings: dict[str, Any] = {"in_workers": executor is not None, "unit": unit_of(node)}
     if node.takes_workers:

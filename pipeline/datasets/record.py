@@ -1,4 +1,4 @@
-"""Record: how far the elements of an iterator were handed out."""
+"""Record: an iterator's delivery position."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ class Record(NamedTuple):
 
     Attributes:
         batches: Elements delivered: batches after `batch`.
-        examples: How many examples these consist of.
+        examples: Number of examples in them.
         value: The sum of their bytes, if there is a checksum.
-        state: The state of the stream after them.
+        state: The stream's state after them.
     """
 
     batches: int

@@ -41,11 +41,11 @@ _NOTHING = listed([], [])
 
 
 class Sample(NamedTuple):
-    """An example of a replay buffer with priorities.
+    """An example from a replay buffer with priorities.
 
     Attributes:
-        key: The number of the example, for `ReplayBuffer.update`.
-        probability: How likely it was to be drawn.
+        key: The example's number, for `ReplayBuffer.update`.
+        probability: The probability with which it was drawn.
         example: The example.
     """
 
@@ -57,7 +57,7 @@ class Sample(NamedTuple):
 class ReplayBuffer(Dataset[Any]):
     """A buffer of examples: a Dataset of random draws from it, with replacement. See `replay`.
 
-    Thread safety: you may call every method from every thread. Iterators may run while others add.
+    Thread safety: every method may be called from any thread. Iterators may run while others add.
 
     Examples:
         >>> buffer = pipeline.replay(100, priorities=True, seed=1)
@@ -89,11 +89,11 @@ class ReplayBuffer(Dataset[Any]):
         super().__init__(_OfReplay(self, seed))
 
     def add(self, example: Any, priority: float | None = None, *, timeout: float | None = None) -> int:
-        """Add an example; the oldest one goes if the buffer is full. Arrays are copied.
+        """Add an example; the oldest one is dropped if the buffer is full. Arrays are copied.
 
         Args:
-            example: The example. All have the structure, the shapes and the dtypes of the first.
-            priority: How often it is drawn, relative to the others, if the buffer has priorities; 1 by default.
+            example: The example. All have the first one's structure, shapes and dtypes.
+            priority: Relative weight for draws, if the buffer has priorities; 1 by default.
             timeout: Seconds to wait while `samples_per_insert` makes adding wait; None for no limit.
 
         Returns:
@@ -102,7 +102,7 @@ class ReplayBuffer(Dataset[Any]):
         Raises:
             InvalidArgumentError, TypeError: The example does not fit the first one, or the priority is wrong.
             OverflowError: A number does not fit the first example's dtype.
-            ResourceExhaustedError: There is no memory for as many examples like the first.
+            ResourceExhaustedError: There is not enough memory for `capacity` examples like the first.
             DeadlineExceededError: The time is up. CancelledError: The buffer is closed.
         """
         if self._tree is None and priority is not None:
@@ -140,10 +140,10 @@ class ReplayBuffer(Dataset[Any]):
 
         Args:
             keys: Their keys, from `add` or from `key` of samples. Keys of dropped examples are ignored.
-            priorities: A priority for each, or one for all.
+            priorities: One priority per key, or one for all.
 
         Returns:
-            How many were changed.
+            The number of changed priorities.
 
         Raises:
             InvalidArgumentError: The buffer has no priorities, there was no such example, or a priority is wrong.
@@ -169,8 +169,8 @@ class ReplayBuffer(Dataset[Any]):
         """Return a copy of the contents, for `load_state_dict`.
 
         Returns:
-            A dict with "inserted" and "sampled", counts; "examples", the structure of an example with an array for
-            each value, whose rows begin with the oldest example (None if there is none); and "priorities", an array
+            A dict with "inserted" and "sampled", counts; "examples", an example's structure with one array per
+            value, whose rows begin with the oldest example (None if there is none); and "priorities", an array
             (None without priorities).
         """
         with self._changed:
@@ -185,16 +185,16 @@ class ReplayBuffer(Dataset[Any]):
             }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Replace the contents by those of a state. Examples keep their keys; a smaller buffer takes the newest.
+        """Replace the contents by a state's contents. Examples keep their keys; a smaller buffer takes the newest.
 
-        Iterators then draw other examples than they would have drawn from the saved buffer.
+        Iterators then draw other examples than from the saved buffer.
 
         Args:
             state: A result of `state_dict`.
 
         Raises:
             InvalidArgumentError: It is not such a state, or its examples do not match this buffer's.
-            ResourceExhaustedError: There is no memory for as many examples. CancelledError: The buffer is closed.
+            ResourceExhaustedError: There is not enough memory. CancelledError: The buffer is closed.
         """
         inserted, sampled, columns, first = contents_of(state, self.name)
         count = min(self.capacity, len(columns[0]) if columns else 0)
@@ -223,12 +223,12 @@ class ReplayBuffer(Dataset[Any]):
             self._changed.notify_all()
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the contents to a folder: an npy file for each array of the examples, and replay.json.
+        """Write the contents to a folder: an npy file for each array, and replay.json.
 
         Adding and sampling wait meanwhile. A kill or a power cut leaves the contents saved before, or these.
 
         Args:
-            folder: A local path; the folder is made if it is not there.
+            folder: A local path; the folder is created if it is missing.
 
         Raises:
             InvalidArgumentError: Examples hold objects, or are named tuples or dataclasses: save `state_dict()`.
@@ -248,30 +248,30 @@ class ReplayBuffer(Dataset[Any]):
             save_contents(path, self.state_dict(), f"'{self.name}'")
 
     def load(self, folder: str | os.PathLike[str]) -> None:
-        """Replace the contents by those of a folder from `save`.
+        """Replace the contents by a folder's contents from `save`.
 
         Args:
             folder: The folder.
 
         Raises:
-            NotFoundError: There are none. DataLossError: They are damaged.
+            NotFoundError: There are no saved contents. DataLossError: They are damaged.
             InvalidArgumentError, ResourceExhaustedError, CancelledError: As `load_state_dict`.
         """
         self.load_state_dict(load_contents(os.path.expanduser(local_path(folder, f"'{self.name}': load: folder"))))
 
     @property
     def size(self) -> int:
-        """How many examples it holds now."""
+        """Number of examples in the buffer now."""
         return min(self._inserted - self._first, self.capacity)
 
     @property
     def inserted(self) -> int:
-        """How many examples were added."""
+        """Number of examples added so far."""
         return self._inserted
 
     @property
     def sampled(self) -> int:
-        """How many samples were taken, by all iterators."""
+        """Number of samples taken so far, by all iterators."""
         return self._sampled
 
     def close(self) -> None:
@@ -336,7 +336,7 @@ class ReplayBuffer(Dataset[Any]):
         return np.broadcast_to(weights, (count,))
 
     def _may_draw(self, timeout: float) -> bool:
-        """Wait until samples may be taken, or the buffer is closed, for at most so many seconds; return whether."""
+        """Wait up to `timeout` seconds until samples may be taken, or the buffer is closed; return False if late."""
         if self._tree is None and self._allowed() > 0:  # checked without the lock
             return True
         deadline = time.monotonic() + timeout
@@ -408,19 +408,19 @@ def replay(
     buffer, and has no states.
 
     Args:
-        capacity: How many examples fit.
+        capacity: The most examples in the buffer.
         priorities: Draw examples in proportion to their priorities. A draw is then a `Sample`: key, probability and
             example, and `update` changes priorities.
         min_size: Examples needed before the first draw.
-        samples_per_insert: Samples for each added example, on average; whoever is ahead waits. None for no limit.
-        slack: How many samples either side may be ahead.
+        samples_per_insert: Samples per added example, on average; the side that is ahead waits. None for no limit.
+        slack: Number of samples either side may be ahead.
         seed: Seed for the draws.
         name: Name in errors and reports.
 
     Raises:
         ValueError: A number is out of range.
         TypeError: An argument is not a number.
-        ResourceExhaustedError: There is no memory for as many priorities.
+        ResourceExhaustedError: There is not enough memory for the priorities.
 
     Examples:
         >>> buffer = pipeline.replay(100, seed=1)
@@ -453,12 +453,12 @@ def _positive(given: Any, what: str) -> float | None:
 
 
 class _Rate:
-    """How far adding and sampling may get ahead of each other.
+    """Limits for adding and sampling relative to each other.
 
     Args:
-        min_size: How many examples there must be before the first sample.
-        per_insert: Samples for each example; None for no limit.
-        slack: By how many samples either may be ahead; None for the default.
+        min_size: Number of examples needed before the first sample.
+        per_insert: Samples per example; None for no limit.
+        slack: Number of samples either side may be ahead; None for the default.
 
     Raises:
         InvalidArgumentError: The slack is too small: neither side could continue.
@@ -503,7 +503,7 @@ class _OfReplay(Node):
 
     Args:
         buffer: The buffer.
-        seed: Of the draws.
+        seed: Seed for the draws.
     """
 
     kind = "replay"

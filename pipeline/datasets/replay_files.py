@@ -22,12 +22,12 @@ _STRUCTURES = {"dict": dict, "tuple": tuple, "list": list}
 
 
 def save_contents(folder: str, state: dict[str, Any], what: str) -> None:
-    """Write the state of a buffer. A kill or a power cut leaves the old contents or the new ones.
+    """Write a buffer's state. A kill or a power cut leaves the old contents or the new ones.
 
     Args:
-        folder: Where to; it is made if it is not there.
+        folder: The target folder; it is created if it is missing.
         state: See `ReplayBuffer.state_dict`.
-        what: Name of the buffer in errors.
+        what: The buffer's name in errors.
 
     Raises:
         InvalidArgumentError: A value or structure cannot be stored in a file.
@@ -58,7 +58,7 @@ def load_contents(folder: str) -> dict[str, Any]:
     """Return the state written by `save_contents`.
 
     Raises:
-        NotFoundError: There is none. DataLossError: A file is missing or damaged.
+        NotFoundError: There is no state. DataLossError: A file is missing or damaged.
     """
     if not os.path.isfile(os.path.join(folder, _STATE)):
         raise NotFoundError(None, None, f"load: there are no contents of a replay buffer in '{folder}'")
@@ -102,7 +102,7 @@ def _made(described: Any, arrays: list[NDArray[Any]]) -> Any:
 
 
 def _as_file(column: NDArray[Any], where: str) -> NDArray[Any]:
-    """Return a column as npy files can have it; one of texts stays one of objects."""
+    """Return a column in a form for npy files; a text column stays an object column."""
     if not column.dtype.hasobject:
         return column
     if len({type(each) for each in column.flat} - {str, bytes}) == 0 and column.ndim == 1:
@@ -111,7 +111,7 @@ def _as_file(column: NDArray[Any], where: str) -> NDArray[Any]:
 
 
 def _write(path: str, column: NDArray[Any]) -> dict[str, Any]:
-    """Write a column; return what `_read` needs to know."""
+    """Write a column; return the data `_read` needs."""
     if column.dtype.hasobject:
         texts = [isinstance(each, str) for each in column]
         values = [each.encode(errors="surrogatepass") if isinstance(each, str) else each for each in column]
@@ -119,7 +119,7 @@ def _write(path: str, column: NDArray[Any]) -> dict[str, Any]:
         sums = [_save(f"{path}.npy", np.frombuffer(b"".join(values), np.uint8)), _save(f"{path}.ends.npy", ends)]
         told = {"file": os.path.basename(path), "rows": len(column), "crc32": sums}
         return {**told, "text": bool(texts and texts[0])}
-    module = type(column.dtype.type(0)).__module__ if column.dtype.isbuiltin == 2 else None  # of ml_dtypes
+    module = type(column.dtype.type(0)).__module__ if column.dtype.isbuiltin == 2 else None  # from ml_dtypes
     sums = [_save(f"{path}.npy", column if module is None else column.view(f"u{column.dtype.itemsize}"))]
     own = {} if module is None else {"module": module, "dtype": column.dtype.name}
     return {"file": os.path.basename(path), "rows": len(column), "crc32": sums, **own}

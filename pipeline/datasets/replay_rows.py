@@ -1,4 +1,4 @@
-"""ReplayRows: storage of a replay buffer, and checks of examples and states against the first example."""
+"""ReplayRows: a replay buffer's storage, and checks on examples and states against the first example."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from pipeline.stages.block import flat, text_of
 
 
 class ReplayRows:
-    """Where the examples are: a column for each component, with a row for each example.
+    """Storage for examples: a column per component, with a row per example.
 
     Args:
         example: The first example; it determines shapes and dtypes.
-        capacity: How many examples there is room for.
-        name: Name of the buffer in errors.
+        capacity: The most examples.
+        name: The buffer's name in errors.
 
     Attributes:
-        plain: Stores examples of the types, dtypes and shapes of the first.
+        plain: Stores examples with the first one's types, dtypes and shapes.
     """
 
     def __init__(self, example: Any, capacity: int, name: str) -> None:
@@ -44,7 +44,7 @@ class ReplayRows:
         self._structures: dict[Any, tuple[Any, list[int]]] = {}
 
     def values(self, example: Any) -> list[Any]:
-        """Return what is to be stored of an example; an error if it does not fit."""
+        """Return an example's values for storage; an error if it does not fit."""
         if self._nest is None:
             if is_nested(example, False):
                 raise invalid(f"'{self._name}': the first example was one value, and this is {example!r:.80}")
@@ -57,7 +57,7 @@ class ReplayRows:
         return [self._fitting(i, form, value) for i, (form, value) in enumerate(zip(self._forms, flat, strict=True))]
 
     def block(self, slots: NDArray[np.int64]) -> Any:
-        """Return some examples in their structure, with a column for each value."""
+        """Return some examples in their structure, with a column per value."""
         columns = [
             form.drawn(column.take(slots, axis=0)) for form, column in zip(self._forms, self._columns, strict=True)
         ]
@@ -71,7 +71,7 @@ class ReplayRows:
             own[slots] = form.drawn(column)
 
     def structure(self, around: Callable[[Any, Any, Any], Any] | None) -> tuple[Any, list[int]]:
-        """Return the structure of an example, or of a sample around one, as `Columns` has it, and its order of columns.
+        """Return the structure for an example, or for a sample around it, as in `Columns`, and its column order.
 
         The order is: key, probability, and the columns of `rows`.
         """
@@ -83,7 +83,7 @@ class ReplayRows:
         return self._structures[around]
 
     def store(self, slot: int, values: list[Any]) -> None:
-        """Store an example. Ctrl-C does not come between its columns, as there is no step of Python."""
+        """Store an example. Ctrl-C cannot arrive between its columns, because no Python code runs."""
         columns: list[Any] = self._columns
         collections.deque(map(operator.setitem, columns, itertools.repeat(slot), values), maxlen=0)
 
@@ -116,7 +116,7 @@ class ReplayRows:
         return array if array.dtype == first.dtype else self._cast(i, first.dtype, array)
 
     def _cast(self, i: int, dtype: np.dtype[Any], array: NDArray[Any]) -> NDArray[Any]:
-        """Return numbers in the dtype of a column; OverflowError if one is out of its range."""
+        """Return numbers in a column's dtype; OverflowError if one is out of range."""
         with np.errstate(over="ignore"):
             cast = array.astype(dtype)
         if dtype.kind in "mM":  # times in larger units
@@ -136,10 +136,10 @@ class ReplayRows:
 
 
 def contents_of(state: Any, name: str) -> tuple[int, int, list[NDArray[Any]], Any]:
-    """Return what a state has: the counts, the columns, and the first example.
+    """Return a state's contents: the counts, the columns, and the first example.
 
     Raises:
-        InvalidArgumentError: It is no state of a buffer.
+        InvalidArgumentError: It is not a buffer's state.
     """
     where = f"'{name}': load_state_dict"
     if not isinstance(state, dict) or not {"inserted", "sampled", "examples", "priorities"} <= state.keys():
@@ -163,7 +163,7 @@ def contents_of(state: Any, name: str) -> tuple[int, int, list[NDArray[Any]], An
     return inserted, sampled, columns, values[0] if nest is None else nest.pack(values)
 
 
-# Number types that compare equal in a column: Python's, and NumPy's of the same dtype.
+# Number types that compare equal in a column: Python's, and NumPy's with the same dtype.
 _TWINS: list[frozenset[type]] = [
     frozenset({float, np.float64}),
     frozenset({int, np.int64}),
@@ -184,7 +184,7 @@ def _numbers_like(value: Any) -> frozenset[type]:
 
 
 def _plain_structure(example: Any) -> tuple[Any, ...] | int | None:
-    """Return the structure of an example, as `PlainRows` has it, with the keys in the order of `Nest.flatten`."""
+    """Return an example's structure, as in `PlainRows`, with the keys in the order of `Nest.flatten`."""
     if type(example) is dict:
         return tuple(sorted(example, key=str))
     return len(example) if type(example) is tuple else None
@@ -195,7 +195,7 @@ class _Form(NamedTuple):
 
     Attributes:
         shape: Their shape; () for a ListValue.
-        dtype: Their dtype; for texts of any length.
+        dtype: Their dtype; for texts with any length.
         lists: True if each is a ListValue.
     """
 
@@ -204,12 +204,12 @@ class _Form(NamedTuple):
     lists: bool = False
 
     def fits(self, first: _Form) -> bool:
-        """Return whether values of this form can be stored as values of another one."""
+        """Return whether values in this form can be stored as another form's values."""
         if self.lists or first.lists:
             return self.lists and first.lists
         if self.dtype == first.dtype or first.dtype == np.dtype(object):
             return True
-        # NumPy would cast structures by field order, and does not know the limits of foreign dtypes.
+        # NumPy would cast structures by field order, and lacks limits for foreign dtypes.
         pair = self.dtype, first.dtype
         return all(each.kind in "biufcmM" and each.isbuiltin != 2 for each in pair) and np.can_cast(*pair, "same_kind")
 

@@ -1,4 +1,4 @@
-"""Share: the part of a dataset for one of several processes with the same recipe."""
+"""Share: one process's shard of a dataset, if several processes have the same recipe."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pipeline.stages.selection import Shard
 
 
 class Share(NamedTuple):
-    """Which part a process reads.
+    """A process's shard.
 
     Attributes:
-        part, of: It is number `part` of so many.
+        part, of: Its index, and the number of shards.
         alike: True if the processes have copies of one recipe, with equal seeds even if drawn.
         equal: Give each the same number of elements by dropping some at the end.
         pad: Give each the same number of elements by padding at the end.
@@ -31,13 +31,13 @@ class Share(NamedTuple):
 
 
 def share_of(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
-    """Return the share of one process in the elements of all.
+    """Return one process's shard of a dataset.
 
-    A dataset with a `shard`, also in a source, stays as it is.
+    A dataset with a `shard`, also in a source, is unchanged.
 
     Raises:
-        FailedPreconditionError: Each would draw other numbers, or read all of it; or a share cannot be padded, as it
-            was made before.
+        FailedPreconditionError: Each process would draw other numbers, or read everything; or an existing shard cannot
+            be padded.
     """
     if not is_share(dataset):
         return further_share(dataset, which)
@@ -48,7 +48,7 @@ def share_of(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
 
 
 def further_share(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
-    """Return one process's share of a dataset, even if this is a share already.
+    """Return one process's shard of a dataset, even if it is a shard already.
 
     Raises:
         FailedPreconditionError: As `share_of`.
@@ -61,18 +61,18 @@ def further_share(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
 
 
 def is_share(dataset: Dataset[Any]) -> bool:
-    """Return whether a dataset is one share already: by `shard`, or as its sources read theirs."""
+    """Return whether a dataset is a shard already, by `shard` or in its sources."""
     return any(each.is_share() for each in nodes_of(dataset._node))
 
 
 def cannot_share(given: Any, which: Share, reason: str) -> FailedPreconditionError:
-    """The error for what several processes cannot share."""
+    """Return the error for a dataset that several processes cannot share."""
     text = f"{given!r} cannot be shared out to {which.of} processes, each of which would read all of it: {reason}"
     return FailedPreconditionError(None, None, text)
 
 
 def why_one_pass(dataset: Dataset[Any]) -> str | None:
-    """Return why a dataset has one pass only; None if it has others."""
+    """Return why a dataset has only one pass; None if it has more."""
     node = dataset._node
     if (reason := node.once()) is not None:
         return f"{reason}, which can be read once"

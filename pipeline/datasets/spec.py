@@ -1,4 +1,4 @@
-"""Spec: the dtypes and shapes of an element, as `batch` sees them."""
+"""Spec: an element's dtypes and shapes, as `batch` sees them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OBJECT = np.dtype(object), ()
 
 
 def spec_of(element: Any) -> Any:
-    """Return (dtype, shape) for each component of an element, in its structure."""
+    """Return (dtype, shape) for each component in an element, in its structure."""
     if not is_nested(element, False) or (type(element) is list and is_array(element)):
         return _of_one(element)
     nest = Nest(element, False)
@@ -30,6 +30,6 @@ def _of_one(value: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
         return array.dtype, array.shape
     try:
         batch = stacked([value], "spec: the value")
-    except (InvalidArgumentError, TypeError):  # for example lists of different lengths
+    except (InvalidArgumentError, TypeError):  # for example lists with different lengths
         return _OBJECT
     return batch.dtype, batch.shape[1:]

@@ -1,4 +1,4 @@
-"""split: two parts of a dataset, decided by the numbers of elements, by a key, or class by class."""
+"""split: two parts of a dataset, decided by element numbers, by a key, or per class."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.stages.part import position
 
 
 def parts_of(dataset: Any, fraction: Any, seed: Any, by: Any, stratify: Any) -> tuple[Any, Any]:
-    """Return the two parts of a Dataset; arguments and errors are those of `Dataset.split`."""
+    """Return a Dataset's two parts; arguments and errors are as in `Dataset.split`."""
     share = _checked_fraction(fraction)
     number = integer(seed, "split: seed")
     if by is not None and stratify is not None:
@@ -28,7 +28,7 @@ def parts_of(dataset: Any, fraction: Any, seed: Any, by: Any, stratify: Any) -> 
         value = _value(by, "by")
         one, other = (dataset.filter(_OfKey(value, share, number, first)) for first in (True, False))
         return one, other
-    # Independent of workers and full caches, because a state is also loaded with others.
+    # Independent of workers and full caches, because a state may be loaded with different ones.
     known = dataset._node.indexed and dataset._node.length() != ENDLESS
     if stratify is not None and not known:
         raise dataset._no_order("split(stratify=...)", "pass by= or neither")
@@ -50,7 +50,7 @@ def _checked_fraction(given: Any) -> float:
 
 
 def _value(given: Any, what: str) -> Callable[[Any], Any]:
-    """Return what gives the key or the class of an element."""
+    """Return a function from an element to its key or class."""
     if isinstance(given, str):
         return _Field(given, what)
     check_function(f"split: {what}", given, "the name of a field")
@@ -58,7 +58,7 @@ def _value(given: Any, what: str) -> Callable[[Any], Any]:
 
 
 def _classes(dataset: Any, stratify: Any) -> NDArray[np.int64]:
-    """Return the number of the class of each element."""
+    """Return each element's class index."""
     if isinstance(stratify, (Sequence, np.ndarray)) and not isinstance(stratify, str):
         values: list[Any] = np.asarray(stratify).tolist() if isinstance(stratify, np.ndarray) else list(stratify)
         if len(values) != len(dataset):
@@ -76,7 +76,7 @@ def _element(numbered: tuple[int, Any]) -> Any:
 
 
 class _Field:
-    """Returns a field of an element."""
+    """Returns an element's field."""
 
     def __init__(self, name: str, what: str) -> None:
         self._name, self._what = name, what
@@ -90,7 +90,7 @@ class _Field:
 
 
 class _OfKey:
-    """Tells whether an element belongs to a part by its key."""
+    """Returns whether an element belongs to a part, by its key."""
 
     def __init__(self, value: Callable[[Any], Any], fraction: float, seed: int, first: bool) -> None:
         self._value, self._fraction, self._seed, self._first = value, fraction, seed, first
@@ -103,7 +103,7 @@ class _OfKey:
 
 
 class _AtNumber:
-    """Tells whether an element belongs to a part by its number."""
+    """Returns whether an element belongs to a part, by its number."""
 
     def __init__(self, fraction: float, seed: int, first: bool) -> None:
         self._fraction, self._seed, self._first = fraction, seed, first
@@ -115,7 +115,7 @@ class _AtNumber:
 
 
 def _bytes_of(key: Any, what: str) -> bytes:
-    """Return the bytes of a key, equal in every process. A text and its UTF-8 are one key."""
+    """Return a key's bytes, equal in every process. A text and its UTF-8 are one key."""
     if isinstance(key, np.ndarray) and not key.ndim:
         key = key[()]
     if isinstance(key, np.generic):

@@ -1,4 +1,4 @@
-"""State: where an iterator of a dataset stands, as plain data, and what must be equal for it to be loaded."""
+"""State: a dataset iterator's position as plain data, and the checks before it is loaded."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 FORMAT = "queue-runner/dataset"
 VERSION = 3
 
-# Differences that `allow` accepts, and the options of the recipe concerned.
-# "shard" has no effect: another number of hosts is always allowed, and older programs pass it.
+# Differences accepted by `allow`, and the recipe options concerned. "shard" has no effect: another number of hosts is
+# always allowed, and older programs pass it.
 ALLOWED = {
     "batch_size": {"n", "max_tokens"},
     "num_epochs": {"num_epochs"},
@@ -43,14 +43,14 @@ _KEYS = {
     *("mixes", "files", "checksum"),
 }
 
-# Names of batch options in `allow` and the batch functions.
+# Names for batch options in `allow` and the batch functions.
 _BATCH_WORDS = {"n": "batch_size"}
 
-_LONGEST = 200  # length of a recipe in an error
+_LONGEST = 200  # a recipe's maximum length in an error
 
 
 def state_of(node: Node, run: Run, record: Record, summed: bool, ended: bool) -> dict[str, Any]:
-    """Return the state of an iterator.
+    """Return an iterator's state.
 
     Args:
         node: The recipe.
@@ -92,12 +92,12 @@ def loaded_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> 
     """Check a state, and adopt its seeds if the recipe's were drawn.
 
     Returns:
-        The state, as it applies to the recipe here.
+        The state, adapted to the recipe here.
 
     Raises:
         StateMismatchError: It was saved by another recipe, or over other files.
-        InvalidArgumentError: It is no state, is damaged, or of another version.
-        TypeError, ValueError: `allow` is no collection of names, or names something else.
+        InvalidArgumentError: It is not a state, is damaged, or has another version.
+        TypeError, ValueError: `allow` is not a collection of names, or has an unknown one.
     """
     for name in items(allow, "load_state_dict: allow", "names"):
         one_of(list(ALLOWED), name, "load_state_dict: allow: a name")
@@ -129,7 +129,7 @@ def loaded_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> 
 
 
 def _matched(state: Mapping[str, Any], node: Node, epoch: int, allow: Collection[str]) -> Matched:
-    """Return a recipe beside that of a state; raise the errors of `loaded_state` where they differ."""
+    """Match a recipe with a state's recipe; raise the errors of `loaded_state` if they differ."""
     comparison = Comparison()
     but = {option for name in allow for option in ALLOWED[name]}
     try:
@@ -158,7 +158,7 @@ def _matched(state: Mapping[str, Any], node: Node, epoch: int, allow: Collection
 
 
 def _same(but: Collection[str]) -> Callable[[Any, Node], bool]:
-    """Return what says whether a recipe can go on from the state of a saved one, but for some options."""
+    """Return a check for whether a recipe can continue from a saved one's state, except for some options."""
 
     def same(saved: Any, node: Node) -> bool:
         comparison, here = Comparison(), _plain(facts_of(node))
@@ -170,10 +170,10 @@ def _same(but: Collection[str]) -> Callable[[Any, Node], bool]:
 
 
 def _adopt(pairs: Sequence[tuple[Seed, Any]]) -> None:
-    """Take over saved seeds; raise StateMismatchError if one was given, and is another one."""
+    """Use saved seeds; raise StateMismatchError if the user gave a different one."""
     for seed, pair in pairs:
         if not seed.drawn and list(seed.pair) != list(pair):
-            given = given_seed(pair), given_seed(seed.pair)  # the seed as the user gave it
+            given = given_seed(pair), given_seed(seed.pair)  # the seed given by the user
             then, now = given if None not in given else (pair, list(seed.pair))
             raise StateMismatchError([("seed", then, now)])
     for seed, pair in pairs:
@@ -213,7 +213,7 @@ def _check_values(state: Mapping[str, Any]) -> None:
 
 
 def _check_identity(name: str, noted: Any) -> None:
-    """Raise ValueError if this is not what tells a file from a changed one."""
+    """Raise ValueError unless this can identify a file."""
     size, time, digest = noted
     for each in (size, time):
         if each is not None and (isinstance(each, bool) or not isinstance(each, (int, float))):
@@ -223,7 +223,7 @@ def _check_identity(name: str, noted: Any) -> None:
 
 
 def _check_digests(noted: Any) -> None:
-    """Raise ValueError if these are not digests of opened files; see `merged`."""
+    """Raise ValueError unless these are digests of opened files; see `merged`."""
     for index, first, following, digest, *unopened in noted:
         numbers = [index, first, following, *unopened]
         if not all(type(each) is int and 0 <= each < 2**62 for each in numbers) or not isinstance(digest, str):
@@ -231,7 +231,7 @@ def _check_digests(noted: Any) -> None:
 
 
 def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison) -> None:
-    """Record differences of two recipes other than hosts, which `check_hosts` compares, and steps."""
+    """Record differences between two recipes, except hosts, which `check_hosts` compares, and steps."""
     if saved[0] != here[0] and "shard" in (saved[0], here[0]):  # without a shard there is one host
         saved = saved if saved[0] == "shard" else ["shard", here[1], [saved]]
         here = here if here[0] == "shard" else ["shard", saved[1], [here]]
@@ -261,7 +261,7 @@ def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison
 
 
 def _compare_steps(saved: Any, here: Any, comparison: Comparison) -> None:
-    """Record different steps of two recipes, except `shard`."""
+    """Record different steps in two recipes, except `shard`."""
     then, now = _steps(saved), _steps(here)
     if then == now:
         return
@@ -274,7 +274,7 @@ def _compare_steps(saved: Any, here: Any, comparison: Comparison) -> None:
 
 
 def _of_mixes(saved: Any, here: Any) -> str:
-    """Return what to write where a mix has another number of inputs than it had; "" if none has."""
+    """Return a hint for a mix with another number of inputs; "" if there is none."""
     saved, here = _unsharded(saved), _unsharded(here)
     if saved[0] != here[0]:
         return ""
@@ -285,7 +285,7 @@ def _of_mixes(saved: Any, here: Any) -> str:
 
 
 def _steps(recipe: Any) -> str:
-    """Return the steps of a recipe, such as "arrays().map().batch()"."""
+    """Return a recipe's steps, such as "arrays().map().batch()"."""
     kind, _, inputs = _unsharded(recipe)
     if len(inputs) == 1:
         return f"{_steps(inputs[0])}.{kind}()"
@@ -293,7 +293,7 @@ def _steps(recipe: Any) -> str:
 
 
 def _first_difference(saved: Any, here: Any) -> tuple[str, str]:
-    """Return the last differing steps of two recipes."""
+    """Return two recipes' last differing steps."""
     saved, here = _unsharded(saved), _unsharded(here)
     if saved[0] != here[0] or len(saved[2]) != len(here[2]):
         kinds = [f"{kind} of {len(inputs)} datasets" if len(inputs) > 1 else kind for kind, _, inputs in (saved, here)]
@@ -308,5 +308,5 @@ def _unsharded(recipe: Any) -> Any:
 
 
 def _hosts_of_source(options: Mapping[str, Any]) -> int:
-    """Return among how many hosts `shard=` of a source shares it out."""
+    """Return the number of hosts in a source's `shard=`."""
     return options["shard"][1] if "shard" in options else 1

@@ -46,8 +46,7 @@ class Filling(Stream):
     """Elements in order: stored ones, then computed ones, which are stored. The state is the next index.
 
     One stream writes. Other streams, including those in other processes, read stored elements up to the end, and
-    compute
-    the rest themselves.
+    compute the rest themselves.
 
     Args:
         node: The step.

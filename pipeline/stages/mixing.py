@@ -228,8 +228,7 @@ class ByTokens(Mixing):
     """Elements in an order with exact token shares at any time, to one element.
 
     A stream's tokens, divided by its weight, are its time. Each element has a stretch of this time and a random due
-    point
-    within it; the element with the earliest point comes next. A new phase begins at time 0.
+    point within it; the element with the earliest point comes next. A new phase begins at time 0.
 
     Args:
         sources, node, run, drawn, schedule: See `Mixing`.

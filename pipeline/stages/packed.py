@@ -265,8 +265,7 @@ class Rows:
         """Return the pieces' bounds, and the longest length.
 
         Padding is a last piece, because kernels compute all of a row. Rows with at most n pieces all have n + 2 numbers
-        (the
-        last ones repeat), so they stack.
+        (the last ones repeat), so they stack.
         """
         how = self._how
         all_lengths = lengths + ([rest] if (rest := how.length - sum(lengths)) else [])

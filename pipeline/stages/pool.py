@@ -151,8 +151,7 @@ class Pooled(Stage):
     """A stream's examples, drawn from a buffer.
 
     The state is [number of draws, the input's length once it has ended, a journal note: an arrival and the input's
-    state
-    before it].
+    state before it].
 
     Args:
         source: The examples, at the note's state.

@@ -189,8 +189,7 @@ class Threads:
     """Threads that read streams ahead, one for each stream.
 
     They share only C queues with the consumer, because Ctrl-C leaves these unlocked. Each thread takes as many blocks
-    as
-    the numbers in its own queue `room` allow, so no stream waits for another, and puts them into `_ready`.
+    as the numbers in its own queue `room` allow, so no stream waits for another, and puts them into `_ready`.
 
     Args:
         sources: The streams.
@@ -252,8 +251,7 @@ class Threads:
         """Wait for the next item from any thread and append it; return whether one came in time.
 
         An item is (block, state after it, queue that gets True once there is room for another). Instead of a block,
-        None
-        marks a stream's end, and an exception its error.
+        None marks a stream's end, and an exception its error.
         """
         if spans.on and self._ready.empty():
             began = spans.begin("wait", f"wait: next of '{self._name}'", queue=self._name, side="dequeue")

@@ -33,8 +33,7 @@ class Stream:
         """Skip the next n examples; return their number, smaller only at the end.
 
         Sources do not make them. So `drop(1)` skips a single example that made `take` fail, if its source could not
-        make it;
-        after any other error it fails likewise.
+        make it; after any other error it fails likewise.
         """
         left = n
         while left and (block := self.take(min(left, _AT_ONCE))) is not None:

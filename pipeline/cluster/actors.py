@@ -11,10 +11,10 @@ from pipeline.cluster.connect import LEFT, bare
 from pipeline.errors import AbortedError, FailedPreconditionError
 from pipeline.workers.chunks import FailedItem
 
-# Where names of actors are looked up, whatever the job.
+# Namespace for actor names, independent of the job.
 NAMESPACE = "pipeline"
 
-# Seconds after which a call waiting in an actor asks again, because actors do not notice dead callers.
+# Seconds until a call waiting in an actor asks again, because actors do not notice dead callers.
 POLL = 1.0
 
 _TAKEN_OVER = "another program consumes under the same shard or consumer= and has taken over: each needs its own"
@@ -24,8 +24,8 @@ class Lanes:
     """The actor behind `serve`: references to waiting batches, and to each consumer's current one.
 
     Args:
-        consumers: Number of shares; None: whoever asks first gets the next batch.
-        ahead: How many batches may wait for a consumer.
+        consumers: Number of shards; None: the first consumer to ask gets the next batch.
+        ahead: Number of batches that may wait for a consumer.
     """
 
     def __init__(self, consumers: int | None, ahead: int) -> None:
@@ -33,36 +33,36 @@ class Lanes:
         self._lanes: list[collections.deque[Any]] = [collections.deque() for _ in range(consumers or 1)]
         self._ahead = ahead
         self._in_work: dict[Hashable, tuple[int, Any]] = {}
-        self._came = 0  # how many have come to consume
-        self._asking: dict[Hashable, tuple[int, object]] = {}  # for each consumer who asked last, and by which call
+        self._came = 0  # number of consumers so far
+        self._asking: dict[Hashable, tuple[int, object]] = {}  # the latest ticket and call per consumer
         self._ended: FailedItem | bool = False
         self._changed = threading.Condition()
 
     def come(self) -> tuple[int | None, int]:
-        """How many shares there are (None: whoever asks first gets the next batch), and the ticket of who comes."""
+        """Return the number of shards (None: the first to ask gets the next batch), and a new consumer's ticket."""
         with self._changed:
             self._came += 1
             return self.consumers, self._came
 
     def put(self, number: int, references: list[Any]) -> bool:
-        """Have a batch wait for its consumer; return False if there is no room within POLL."""
+        """Store a batch for its consumer; return False if there is no room within POLL."""
         lane = self._lanes[number % len(self._lanes)]
         return self._until(lambda: len(lane) < self._ahead, lambda: lane.append((number, references)))
 
     def end(self, error: FailedItem | None) -> None:
-        """There are no more batches."""
+        """Mark the end of the batches."""
         with self._changed:
             self._ended = error or True
             self._changed.notify_all()
 
     def take(self, consumer: Hashable, share: int, ticket: int, done: int | None) -> Any:
-        """Return number and reference of a consumer's next batch.
+        """Return the number and reference of a consumer's next batch.
 
-        A consumer that has one in work and does not say that it is done with it has come back: it gets the same again.
-        From then on the one that it was before, or another that took it for its own, gets an error.
+        A consumer with an unfinished batch has come back: it gets the same batch again. From then on its earlier
+        process, or another using the same name, gets an error.
 
-        Only the latest call for a consumer may take a batch: an earlier one may still wait, for somebody who has died.
-        False: none came within POLL. A FailedItem or None: there are no more.
+        Only a consumer's latest call may take a batch, because an earlier one may still be waiting in a dead process.
+        False: no batch within POLL. A FailedItem or None: there are no more.
         """
         lane, call = self._lanes[share], object()
         found: Any = False
@@ -92,7 +92,7 @@ class Lanes:
         return found
 
     def through(self) -> bool:
-        """Return whether all batches were taken, and the consumers are done with them; waits for POLL."""
+        """Return whether all batches were taken and the consumers are done with them; waits for POLL."""
         return self._until(lambda: not self._in_work and not any(self._lanes), lambda: None)
 
     def _until(self, ready: Callable[[], bool], then: Callable[[], None]) -> bool:
@@ -105,7 +105,7 @@ class Lanes:
 
 
 def place(ray: Any, kind: type, name: str | None, found: bool, *args: Any) -> Any:
-    """Make an actor; if `found`, or find the named one. It ends with its program.
+    """Make an actor; if `found`, or find the existing one by name. It ends with its program.
 
     Raises:
         ValueError: The name exists, and `found` is False.
@@ -115,7 +115,7 @@ def place(ray: Any, kind: type, name: str | None, found: bool, *args: Any) -> An
 
 
 def ask(ray: Any, what: str, method: Any, *args: Any) -> Any:
-    """Return what a method of an actor returns.
+    """Call an actor's method and return its result.
 
     Raises:
         AbortedError: The actor has ended, or this process has left the cluster.
@@ -128,8 +128,8 @@ def ask(ray: Any, what: str, method: Any, *args: Any) -> Any:
     except ray.exceptions.RayActorError as error:
         text = f"{what} has ended, with the program or the machine that held it, and what was in it is gone"
         raise AbortedError(None, None, text) from error
-    except (Exception, SystemExit) as error:  # the latter is how Ray ends calls as it shuts down
-        if ray.is_initialized() and type(error) is not Exception:  # which says that the actor is of another cluster
+    except (Exception, SystemExit) as error:  # Ray raises SystemExit in calls when it shuts down
+        if ray.is_initialized() and type(error) is not Exception:  # Exception: another cluster's actor
             raise
         raise AbortedError(None, None, f"{what} cannot be asked: {LEFT}") from error
     if isinstance(result, FailedItem):

@@ -1,4 +1,4 @@
-"""workers: the tasks of a Ray cluster as those who call a function."""
+"""workers: Ray tasks as workers for functions."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def workers(
         for images, labels in decoded.batch(64):
             train_step(images, labels)
 
-    Examples keep their order. If a worker or machine dies, Ray repeats its chunk. If that fails each time, the example
-    at fault is an AbortedError with its name.
+    Examples keep their order. If a worker or machine dies, Ray repeats its chunk. If this fails each time, the failing
+    example raises an AbortedError with its name.
 
     Args:
-        count: Chunks to work on at once; None for as many as the cluster has room for now.
-        num_cpus: Processors a chunk occupies, as Ray counts them.
+        count: Chunks to work on at once; None for as many as fit on the cluster now.
+        num_cpus: Processors per chunk, as Ray counts them.
         resources: Other resources it occupies, as for `ray.remote`.
         setup: Called once in each worker process. If it fails, your iterator raises its error.
         retries: How often to repeat a chunk after its worker died.
-        address: "host:port", "auto" for the cluster on this machine, or "local" for a new one. None for the one this
-            process is in, or what `ray.init` chooses.
+        address: "host:port", "auto" for the cluster on this machine, or "local" for a new one. None for this process's
+            cluster, or the choice of `ray.init`.
         options: More options for `ray.remote`: "runtime_env", "memory", "scheduling_strategy" and others.
 
     Returns:
@@ -76,7 +76,7 @@ def workers(
 
 
 def _room(ray: Any, wanted: Mapping[str, float]) -> int:
-    """Return the number of such calls that fit on the cluster."""
+    """Return how many such calls fit on the cluster."""
     needed = {name: amount for name, amount in wanted.items() if amount}
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     return sum(

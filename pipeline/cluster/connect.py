@@ -1,4 +1,4 @@
-"""The connection to a Ray cluster: Ray itself, imported when it is first needed, and a job in the cluster."""
+"""Connect to a Ray cluster: import Ray at its first use, and join the cluster."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ OLDEST = (2, 40)
 
 LEFT = "this process has left the Ray cluster"
 
-# Timeout for the machine of an address, in seconds.
+# Timeout for a machine to answer, in seconds.
 _ANSWER = 5.0
 
-# The start of HTTP/2: the client sends both, the server a frame of the second one's kind.
+# The start of HTTP/2: the client sends both, and the server answers with a frame like the second.
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _SETTINGS = b"\0\0\0\4\0\0\0\0\0"
 
@@ -30,7 +30,7 @@ def connect(what: str, address: str | None = None) -> Any:
     """Join a cluster, unless this process has joined one already.
 
     Args:
-        what: Name of the public function for errors.
+        what: The public function's name for errors.
         address: As for `ray.init`: "host:port", "auto", "local" or None.
 
     Returns:
@@ -38,7 +38,7 @@ def connect(what: str, address: str | None = None) -> Any:
 
     Raises:
         ImportError: Ray is not installed, or too old.
-        TypeError, ValueError: `address` is none.
+        TypeError, ValueError: `address` is not valid.
         UnavailableError: There is no cluster at the address.
         FailedPreconditionError: The cluster runs another version of Ray or Python, or this process is in another one.
     """
@@ -56,7 +56,7 @@ def connect(what: str, address: str | None = None) -> Any:
         if match is not None:
             _greet(match["host"], int(match["port"]))
         ray.init(address=address)
-    except OSError as error:  # a ConnectionError is one
+    except OSError as error:  # a ConnectionError is an OSError
         raise UnavailableError(
             None, None, f"{what}: there is no Ray cluster{where} ({error}). `ray start --head` starts one"
         ) from error
@@ -69,7 +69,7 @@ def connect(what: str, address: str | None = None) -> Any:
 
 
 def _greet(host: str, port: int) -> None:
-    """Raise OSError unless what answers there speaks HTTP/2, as heads do. Ray itself would try for minutes."""
+    """Raise OSError unless the server speaks HTTP/2, as heads do. Ray itself would try for minutes."""
     with socket.create_connection((host, port), _ANSWER) as connection:
         if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
             return
@@ -83,14 +83,14 @@ def _greet(host: str, port: int) -> None:
 
 
 def _leave(ray: Any) -> None:
-    """After Ctrl-C exit at once, because Ray's own exit waits half a second for output of workers."""
+    """After Ctrl-C exit at once, because Ray's own exit waits half a second for worker output."""
     if issubclass(getattr(sys, "last_type", None) or object, KeyboardInterrupt):
         ray.shutdown()
 
 
 def _ray(what: str) -> Any:
     try:
-        ray = importlib.import_module("ray")  # an extra, and a second of import time
+        ray = importlib.import_module("ray")  # an extra, and a second for the import
     except ImportError as error:
         raise ImportError(f"{what} needs Ray: pip install ray") from error
     found = tuple(int(each) for each in ray.__version__.split(".")[:2])
@@ -101,13 +101,13 @@ def _ray(what: str) -> Any:
 
 
 def _checked(what: str, address: Any) -> re.Match[str] | None:
-    """The host and the port of an address; None if it has none."""
+    """Return the address's host and port; None if it has none."""
     if address is None or address in ("auto", "local"):
         return None
     if not isinstance(address, str):
         raise TypeError(f"{what}: address must be a string such as '10.0.0.1:6379', not {address!r:.80}")
     match = _ADDRESS.fullmatch(address)
-    if match is None:  # such as one of Ray's client protocol, by which nothing can be read in place
+    if match is None:  # such as for Ray's client protocol, which cannot read in place
         raise ValueError(f"{what}: address must be 'host:port', 'auto' or 'local', got {address!r:.80}")
     return match
 
@@ -118,5 +118,5 @@ def member(ray: Any) -> str:
 
 
 def bare(function: Any) -> Any:
-    """A function of Ray that makes no cluster where a process has none: `ray.shutdown()` may come after every look."""
+    """Unwrap a Ray function so it never makes a cluster: `ray.shutdown()` may run after any check."""
     return getattr(function, "__wrapped__", function)

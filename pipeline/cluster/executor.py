@@ -1,4 +1,4 @@
-"""RayWorkers: an executor with calls as tasks of a Ray cluster, placed by Ray."""
+"""RayWorkers: an executor with calls as Ray tasks, placed by Ray."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from pipeline.cluster.ray_client import RayCall, RayClient
 from pipeline.cluster.task import FunctionSpec, Held, Pickled, versions
 from pipeline.workers.executor import Workers
 
-# Pickled functions from this size on are sent by the object store, once per machine.
+# Pickled functions from this size on are sent through the object store, once per machine.
 _LARGE = 1 << 16
 
 
 class RayWorkers(Workers):
-    """Tasks of a Ray cluster; see `workers`.
+    """Ray tasks; see `workers`.
 
     Attributes:
         ray: The module.
-        retries, options: Of the tasks.
-        client: The client of Ray, which measures the cost of calls.
+        retries, options: For the tasks.
+        client: The Ray client; it measures the cost of calls.
 
-    Thread safety: you may call every method from every thread.
+    Thread safety: every method may be called from any thread.
     """
 
     made_by = "pipeline.cluster.workers"
-    chunk_seconds = 0.08  # a call takes 1.6 ms of this process
+    chunk_seconds = 0.08  # a call takes 1.6 ms in this process
 
     def __init__(
         self, ray: Any, count: int, setup: Callable[[], Any] | None, retries: int, options: dict[str, Any]
     ) -> None:
-        self._max_workers = count  # by this name executors of the standard library have it too
+        self._max_workers = count  # same name as in the standard library's executors
         self.ray = ray
         self._setup = None if setup is None else self._pickled(setup, "setup")
         self._known: weakref.WeakKeyDictionary[functools.partial[Any], Pickled] = weakref.WeakKeyDictionary()
         self.retries, self.options = retries, options
         self.client = RayClient(ray, count, retries, options)
         self._closed = self._started = False
-        self._submitting = threading.RLock()  # not Lock: a signal handler may call shutdown
+        self._submitting = threading.RLock()  # not Lock, because a signal handler may call shutdown
         weakref.finalize(self, self.client.close).atexit = False
 
     @property
@@ -55,15 +55,15 @@ class RayWorkers(Workers):
 
         Args:
             fn: The function.
-            args: Its arguments. A list may hold references of Ray; the function gets what they refer to, and Ray
-                prefers a machine that has it.
+            args: Its arguments. A list may hold Ray references; the function gets their objects, and Ray prefers a
+                machine with a copy.
             kwargs: More arguments.
 
         Returns:
-            A Future. Its exception is what the function raised, with the worker's traceback as its `__cause__`; a
-            WorkerDied, which is an AbortedError, if workers died at each try; or a BrokenWorkers if none can do it. Its
-            arrays lie in the object store and cannot be written to. Cancelling it
-            also stops a call that has begun, at the next step of its Python code.
+            A Future. Its exception is the function's exception, with the worker's traceback as its `__cause__`; a
+            WorkerDied, which is an AbortedError, if workers died at each try; or a BrokenWorkers if no worker is
+            suitable. Its arrays are in the object store and read-only. Cancelling it also stops a running call, at the
+            next step in its Python code.
 
         Raises:
             TypeError: The function cannot be pickled.
@@ -72,16 +72,16 @@ class RayWorkers(Workers):
         self._stay_open()
         held: list[Any] = []
         call = RayCall(Future(), self.order(fn), [self._without_references(each, held) for each in args], kwargs, held)
-        with self._submitting:  # not before: pickling may take long
+        with self._submitting:  # not earlier, because pickling may take long
             self._stay_open()
             if not self._started:
                 threading.Thread(target=self.client.work, name="pipeline-cluster", daemon=True).start()
-                self._started = True  # not before: Ctrl-C may end `start`
+                self._started = True  # not earlier, because Ctrl-C may interrupt `start`
             self.client.put(call)
         return call.future
 
     def order(self, function: Callable[..., Any]) -> FunctionSpec:
-        """Return the data that a worker needs to call a function; raise TypeError if it cannot be pickled."""
+        """Return a worker's data for calling a function; raise TypeError if it cannot be pickled."""
         return FunctionSpec(self._function(function), self._setup, versions())
 
     def check(self, function: Callable[..., Any]) -> None:
@@ -89,7 +89,7 @@ class RayWorkers(Workers):
         self._pickled(function, "the function")
 
     def seen(self) -> dict[str, Any]:
-        """Facts about the machines for reports: calls in flight, retries, and the work of each node."""
+        """Return facts about the machines for reports: running calls, retries, and each node's work."""
         return self.client.seen()
 
     def rest(self) -> None:

@@ -23,17 +23,17 @@ _WHAT = "cluster.RemoteQueue"
 
 
 class RemoteQueue:
-    """A queue shared by name between several programs of a Ray cluster.
+    """A queue shared by name between several programs in a Ray cluster.
 
         queue = pipeline.cluster.RemoteQueue(1000, ["float32", "int32"], [(28, 28), ()], shared_name="examples")
         queue.enqueue_many((images, labels))      # in one program
         images, labels = queue.dequeue_many(128)  # in another one
 
     The first program that asks for a name makes the queue, and the queue ends with it. Closing, timeouts and errors are
-    those of `FIFOQueue` or `RandomShuffleQueue`. Rows from an `enqueue_many` keep their order, but others may come
-    between.
+    as in `FIFOQueue` or `RandomShuffleQueue`. Rows from an `enqueue_many` keep their order, but others may arrive
+    between them.
 
-    Ctrl-C loses no rows. Rows on their way to a program that dies are given back after a minute.
+    Ctrl-C loses no rows. Rows on their way to a dead program are given back after a minute.
 
     Args:
         capacity: Most rows.
@@ -48,7 +48,7 @@ class RemoteQueue:
         TypeError, ValueError, InvalidArgumentError: As for `FIFOQueue`, or the queue with that name was made otherwise.
         ImportError, UnavailableError, FailedPreconditionError: As for `workers`.
 
-    Thread safety: you may call every method from every thread, in every program.
+    Thread safety: every method may be called from any thread, in every program.
     """
 
     def __init__(
@@ -91,10 +91,10 @@ class RemoteQueue:
     def _set(self, actor: Any, shared_name: str | None, form: tuple[Any, Any, Any]) -> None:
         self._ray = connect(_WHAT)
         self._actor, self._given = actor, form
-        self._received = actor.received.options(num_returns=0)  # nobody waits for an answer
+        self._received = actor.received.options(num_returns=0)  # fire and forget
         self.shared_name = shared_name
         self.name = shared_name or "remote_queue"
-        self._form = FIFOQueue(-1, *form)  # casts and checks, as all queues do
+        self._form = FIFOQueue(-1, *form)  # casts and checks, as in all queues
         self._forming = threading.Lock()
         self.dtypes, self.shapes, self.names = self._form.dtypes, self._form.shapes, self._form.names
 
@@ -174,7 +174,7 @@ class RemoteQueue:
                     continue
                 blocks = self._ray.get([reference for reference, _ in found])
                 if time.monotonic() - asked < HOLD / 2:
-                    break  # else they may have been given back meanwhile; if not, the same come again
+                    break  # otherwise they may have been given back meanwhile; if not, the same rows arrive again
             if not found:
                 return self._form.dequeue_many(0)
             result = _picked(blocks, [rows for _, rows in found])
@@ -184,20 +184,20 @@ class RemoteQueue:
 
     @contextlib.contextmanager
     def _request(self) -> Iterator[int]:
-        """The number of a request, which is withdrawn if something else ends it than what the queue has said."""
+        """Yield a new request number; withdraw the request if it ends by anything other than the queue's answer."""
         request = secrets.randbits(63)
         try:
             yield request
         except OpError:
             raise
         except BaseException:
-            with contextlib.suppress(AbortedError):  # there is nobody to tell
+            with contextlib.suppress(AbortedError):  # the actor has ended, so there is nothing to withdraw
                 self._ask("withdraw", request)
             raise
 
 
 def _picked(blocks: list[Any], rows: list[Any]) -> Any:
-    """Rows of blocks, as one block."""
+    """Return rows from blocks as one block."""
     nest = Nest(blocks[0], True) if parts_of(blocks[0]) is not None else None
     picked = [
         [column[chosen] for column in ([block] if nest is None else nest.flatten(block))]

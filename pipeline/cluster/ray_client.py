@@ -1,4 +1,4 @@
-"""RayClient: an executor's calls on a Ray cluster, and the thread that hands them to Ray and takes results."""
+"""RayClient: an executor's calls on a Ray cluster, and the thread that submits them and takes results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.errors import AbortedError, CancelledError
 from pipeline.workers.chunks import FailedItem, WorkerDied
 from pipeline.workers.pool import BrokenWorkers
 
-# Seconds between two checks of whether this process is still in the cluster.
+# Seconds between checks for whether this process is still in the cluster.
 _CHECK = 1.0
 
 
@@ -29,8 +29,8 @@ class RayCall:
 
     Attributes:
         future: For the result.
-        reference: Ray's, while Ray has the call; then None.
-        tries: How often it was handed to Ray.
+        reference: Ray's reference while Ray has the call; otherwise None.
+        tries: Number of times it was submitted to Ray.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class RayCall:
 
 
 class Metrics:
-    """Metrics of all executors of this program, for Ray's dashboard and its scrapers."""
+    """Metrics for all of this program's executors, for Ray's dashboard and its scrapers."""
 
     def __init__(self, ray: Any) -> None:
         metrics = importlib.import_module("ray.util.metrics")
@@ -64,22 +64,22 @@ class Metrics:
 
 
 class RayClient:
-    """The state of an executor and its thread. The thread holds this, not the executor, which may become garbage.
+    """State shared by an executor and its thread. The thread holds this, not the executor, which may become garbage.
 
-    All but `put`, `finish` and `close` is done by the one thread: what is to be done comes to it as a call without
+    Only the thread changes the state, except in `put`, `finish` and `close`. It receives work as calls without
     arguments, so nothing needs a lock.
 
     Args:
         ray: The module.
         count: Limit for concurrent calls in Ray.
-        retries: How often a call is begun again after its worker died.
-        options: Of the tasks.
+        retries: Number of times to repeat a call after its worker died.
+        options: For the tasks.
 
     Attributes:
         running: Calls submitted to Ray.
-        retried: How often calls were begun again.
-        calls: How many were done, by node.
-        seconds: That these took, by node.
+        retried: Number of repeated calls.
+        calls: Finished calls, by node.
+        seconds: Their duration, by node.
     """
 
     def __init__(self, ray: Any, count: int, retries: int, options: dict[str, Any]) -> None:
@@ -113,31 +113,31 @@ class RayClient:
         }
 
     def here(self) -> bool:
-        """Return whether this process is in the cluster still; not if it has left and joined again."""
+        """Return whether this process is still in the cluster; False if it has left and joined again."""
         return member(self._ray) == self._member
 
     def stay(self) -> None:
-        """Raise AbortedError if this process has left the cluster: Ray would make another one."""
+        """Raise AbortedError if this process has left the cluster, because Ray would make another one."""
         if not self.here():
             raise AbortedError(None, None, LEFT)
 
     def cancel(self, waitable: Any, recursive: bool) -> None:
-        """Have Ray give up what it was asked for."""
+        """Ask Ray to abandon a task or a stream."""
         if self.here():
             self._cancelling.cancel(waitable, recursive)
 
     def put(self, call: RayCall) -> None:
-        """Have a call done."""
+        """Submit a call."""
         try:
             call.future.add_done_callback(lambda future: self._settled(call))
             self._unfinished.add(call)
             self._todo.put(functools.partial(self._take, call))
-        except BaseException:  # Ctrl-C: nobody might take it, and `finish` would wait
+        except BaseException:  # Ctrl-C: nothing might take the call, and `finish` would wait
             call.future.cancel()
             raise
 
     def finish(self, waits: bool, cancel: bool) -> None:
-        """Let the thread end when all is done, or cancelled."""
+        """Let the thread end once all calls are done or cancelled."""
         futures = [each.future for each in tuple(self._unfinished)]
         if cancel:
             for each in futures:
@@ -147,11 +147,11 @@ class RayClient:
         self._todo.put(self._end_when_done)
 
     def close(self) -> None:
-        """Have the thread end now."""
+        """Make the thread end now."""
         self._todo.put(None)
 
     def work(self) -> None:
-        """Be the thread, unless another one is: where Ctrl-C ended `start` of a thread, it may or may not run."""
+        """Run the thread's loop unless another thread does: after Ctrl-C in `start`, a thread may or may not run."""
         if not self._vacant.acquire(blocking=False):
             return
         self._ending = False
@@ -165,7 +165,7 @@ class RayClient:
             if todo is None:
                 break
             todo()
-            del todo  # what it was about would live on, and with it the executor
+            del todo  # otherwise its objects would stay alive, including the executor
         for each in tuple(self._unfinished):
             each.future.cancel()
             self._withdraw(each)
@@ -183,7 +183,7 @@ class RayClient:
         self._hand_over()
 
     def _hand_over(self) -> None:
-        """Give Ray calls, as long as it has less than it may have."""
+        """Submit calls to Ray, up to its limit."""
         while self._waiting and self.running < self._count:
             call = self._waiting.popleft()
             if call.future.cancelled():
@@ -214,7 +214,7 @@ class RayClient:
                 call.future.set_result(result)
         elif isinstance(error, self._ray.exceptions.ObjectLostError) and call.tries <= self._retries:
             self.retried += 1
-            self._waiting.appendleft(call)  # done, but its result is gone, and Ray could not make it again
+            self._waiting.appendleft(call)  # done, but its result is lost, and Ray could not make it again
         else:
             _fail(call, self.translated(error))
         self._hand_over()

@@ -31,7 +31,7 @@ _WHAT = "cluster.read"
 # Seconds between checks for `close`.
 CHECK_INTERVAL = 0.1
 
-# Blocks of a part in flight, at least: one on its way, one in the making.
+# Minimum blocks in flight per part: one in transit, one being made.
 _LEAST = 2
 
 
@@ -48,7 +48,7 @@ def read(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> PartsSource:
-    """Have Ray workers read your files: names go out, blocks of rows come back.
+    """Have Ray workers read your files: names are sent out, blocks of rows come back.
 
         def lines(path):
             with open(path) as file:
@@ -59,18 +59,18 @@ def read(
         for batch in source.shuffle(5000).batch(128):
             ...
 
-    Rows come in your parts' order. If a worker dies, another one reads the part again, so your function must give
+    Rows arrive in your parts' order. If a worker dies, another one reads the part again, so your function must return
     the same rows each time.
 
     Args:
         function: Called on a worker with a part; yields its examples.
-        parts: File names, ranges of rows, keys: plain data.
+        parts: File names, row ranges, or keys: plain data.
         workers: `pipeline.cluster.workers(n)`; at most n parts are read at once.
         enqueue_many: True if the function yields blocks, whose first dimension counts examples.
         rows: Most examples in a block; a block is also cut at 4 MiB.
         buffer_bytes: Most bytes in flight.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle: Read the parts in random order, another one each epoch. `Dataset.shuffle` mixes examples.
+        shuffle: Read the parts in random order, a different one each epoch. `Dataset.shuffle` mixes examples.
         seed: Seed for the order.
         shard: (index, count): read your host's part: every count-th part.
 
@@ -117,7 +117,7 @@ class _Parts(Parts):
 
     Attributes:
         at_once: Number of parts to read at once.
-        here: How many blocks of a part to have here; others wait where they were made.
+        here: Number of a part's blocks to have here; others wait where they were made.
     """
 
     kind = "cluster_read"
@@ -145,7 +145,7 @@ class _Parts(Parts):
         )(read_part)
 
     def start(self, part: int, place: int) -> _Flight:
-        """Have a worker read a part, from a row on."""
+        """Have a worker read a part, starting at a row."""
         self.workers.client.stay()
         return _Flight(self._task.remote(self._order, self.parts[part], place, *self._arguments))
 
@@ -159,9 +159,9 @@ class _Parts(Parts):
 
 
 class _RemoteStream(PartsStream):
-    """The examples of parts. Workers read the parts that come next, several at once.
+    """The examples in parts. Workers read the next parts, several at once.
 
-    With `on_error="skip"`, the rest of a part that fails is left out.
+    With `on_error="skip"`, the rest of a failing part is left out.
     """
 
     parts: _Parts
@@ -170,7 +170,7 @@ class _RemoteStream(PartsStream):
         super().__init__(node, run, state)
         self.place = None if self.place is None else whole(self.place)
         self._limit = Limited(run, *node.errors)
-        self._flights: dict[int, _Flight] = {}  # by the number of a part, counted through all epochs
+        self._flights: dict[int, _Flight] = {}  # by part number, counted through all epochs
         weakref.finalize(self, _cancel, self.parts.workers.client, self._flights).atexit = False
 
     def close(self) -> None:
@@ -200,7 +200,7 @@ class _RemoteStream(PartsStream):
         return self._pieces_of(now, part)
 
     def _pieces_of(self, now: int, part: int) -> Generator[tuple[Any, Any]]:
-        """Yield the blocks of a part, each after the number of its first row."""
+        """Yield a part's blocks, each with its first row's number."""
         row, flight = self.place or 0, self._flights[now]
         where = f"{_WHAT}: part {part}, {self.parts.names[part]}, after {{}} examples"
         try:
@@ -213,10 +213,10 @@ class _RemoteStream(PartsStream):
                 _cancel(self.parts.workers.client, {now: self._flights.pop(now)})
 
     def _next_block(self, flight: _Flight, where: str) -> Any:
-        """Return the next block of a part; None at its end.
+        """Return a part's next block; None at its end.
 
         Raises:
-            AbortedError: This process has left the cluster, whatever error came of that; or workers died each time.
+            AbortedError: This process has left the cluster, which may hide another error; or workers died each time.
             CancelledError: The iterator was closed.
             Exception: The function raised it.
         """
@@ -232,7 +232,7 @@ class _RemoteStream(PartsStream):
         return result
 
     def _following(self, flight: _Flight, where: str) -> Any:
-        """Wait for the next block of a part. Meanwhile those of the parts after it come closer."""
+        """Wait for a part's next block. Meanwhile fetch blocks from later parts."""
         client = self.parts.workers.client
         while True:
             self.run.clock.check()
@@ -253,7 +253,7 @@ class _RemoteStream(PartsStream):
             self._ready([flight], CHECK_INTERVAL)
 
     def _bring(self) -> None:
-        """Fetch ready blocks, of all parts with a single call to Ray, because calls are slow."""
+        """Fetch ready blocks from all parts with a single call to Ray, because calls are slow."""
         here = self.parts.here
         flights = [each for each in tuple(self._flights.values()) if not each.ended and len(each.blocks) < here]
         while flights := self._ready(flights, 0):
@@ -265,7 +265,7 @@ class _RemoteStream(PartsStream):
             flights = [each for each in flights if not each.ended and len(each.blocks) < here]
 
     def _ready(self, flights: Sequence[_Flight], seconds: float) -> list[_Flight]:
-        """Wait up to `seconds` for a block or an end of any part; return the ready parts."""
+        """Wait up to `seconds` for any part's block or end; return the ready parts."""
         self.parts.workers.client.stay()
         streams = [(each.stream, each) for each in flights if each.stream is not None]  # others were cancelled
         if not streams:
@@ -283,4 +283,4 @@ def _cancel(client: RayClient, flights: dict[int, _Flight]) -> None:
         _, flight = flights.popitem()
         if not flight.ended:
             client.cancel(flight.stream, recursive=True)
-        flight.stream, flight.ended = None, True  # a reader that Ray holds back ends when nobody has its stream
+        flight.stream, flight.ended = None, True  # a reader paused by Ray ends when its stream is unreferenced

@@ -18,19 +18,19 @@ from pipeline.errors import DeadlineExceededError
 from pipeline.queues.kinds import FIFOQueue, RandomShuffleQueue
 from pipeline.workers.chunks import FailedItem
 
-# Seconds that rows wait for a program to say that it has received them, and that a block waits for one to ask again for
-# room. After that it must have died.
+# Seconds to wait for a program to confirm received rows, and for a block's program to ask again for room. After this
+# time the program counts as dead.
 HOLD = 60.0
 
 
 @dataclasses.dataclass
 class _Block:
-    """Rows of one request.
+    """One request's rows.
 
     Attributes:
-        reference: Ray's, to all of them.
-        left: How many are in the queue, or handed out and not received yet, or being enqueued.
-        open: True if others of them are yet to be enqueued.
+        reference: Ray's reference to all rows.
+        left: Number of rows in the queue, delivered but not confirmed, or being enqueued.
+        open: True if more of its rows will be enqueued.
     """
 
     reference: Any
@@ -47,7 +47,7 @@ class _Handed:
     since: float
 
     def runs(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Consecutive rows of one block."""
+        """Yield consecutive rows from one block."""
         starts = [0, *(np.flatnonzero(np.diff(self.blocks)) + 1).tolist(), len(self.blocks)]
         for begin, end in itertools.pairwise(starts):
             if begin < end:
@@ -55,15 +55,15 @@ class _Handed:
 
 
 class RowQueueActor:
-    """The actor behind a RemoteQueue: a queue of which row of which block comes next, and the references to the blocks.
+    """The actor behind a RemoteQueue: a queue with (block, row) indices, and references to the blocks.
 
-    A request is one call of a program, in one or several calls of this actor. The program draws a number for
-    it, so it can `withdraw` what it asked for when Ctrl-C ends the wait for an answer: here the call goes on. Rows
-    that were handed out stay here until the program says that it has received them, or else go back after HOLD.
+    A request is one call in a program, in one or several calls to this actor. The program draws its number, and can
+    `withdraw` the request when Ctrl-C ends the wait for an answer, because here the call continues. Delivered rows are
+    kept until the program confirms their receipt, or go back after HOLD.
 
     Args:
-        what: The options in which all users of the queue by this name must agree: capacity, dtypes, ...
-        capacity, min_after_dequeue, seed: Of the queue; `min_after_dequeue` is None for one in order.
+        what: The options that must be equal for all of the queue's users: capacity, dtypes, ...
+        capacity, min_after_dequeue, seed: For the queue; `min_after_dequeue` is None for a FIFO queue.
     """
 
     def __init__(self, what: Any, capacity: int, min_after_dequeue: int | None, seed: int | None) -> None:
@@ -75,34 +75,34 @@ class RowQueueActor:
             else RandomShuffleQueue(capacity, min_after_dequeue, *form, seed=seed)
         )
         self._lock = threading.Lock()
-        self._blocks: dict[int, _Block] = {}  # by request, as the other two
+        self._blocks: dict[int, _Block] = {}  # by request, like the other two
         self._handed: dict[int, _Handed] = {}
-        self._withdrawn: dict[int, float] = {}  # when, of those that were not there, or not yet
-        self._to_ask: dict[int, float] = {}  # when the programs were told whose blocks found no room for all rows
+        self._withdrawn: dict[int, float] = {}  # time of withdrawal, for absent or future requests
+        self._to_ask: dict[int, float] = {}  # time of the answer to programs whose blocks had no room for all rows
 
     def what(self) -> Any:
         """Return its options."""
         return self._what
 
     def enqueue(self, request: int, first: int, end: int, block: Any = None) -> Any:
-        """Enqueue rows of a block, as many as fit within POLL; return the next one, or a FailedItem.
+        """Enqueue a block's rows, as many as fit within POLL; return the next one, or a FailedItem.
 
         Args:
-            request: Whose rows they are.
-            first, end: Which rows.
-            block: All rows; None: those that came with an earlier call. If they are no longer here, as that was long
-                ago, None is returned: they shall come again.
+            request: The request with these rows.
+            first, end: The range of rows.
+            block: All rows; None for the rows from an earlier call. If these are gone after a long time, None is
+                returned, and they must be sent again.
         """
         self._give_up_old()
         deadline = time.monotonic() + POLL
-        # This actor owns it, so it outlives who enqueues it.
+        # This actor owns the block, so it outlives its enqueuing program.
         reference = None if block is None else importlib.import_module("ray").put(block)
         with self._lock:
             if reference is not None and self._withdrawn.pop(request, None) is None:
                 self._blocks[request] = _Block(reference)
             self._to_ask.pop(request, None)
             held = self._blocks.get(request)
-            if held is None:  # a block that was withdrawn before it came: nobody waits for an answer
+            if held is None:  # the block was withdrawn before it arrived, so nothing waits for an answer
                 return None if block is None else end
             held.left += end - first
         row, failed = first, None
@@ -123,9 +123,9 @@ class RowQueueActor:
         return failed or row
 
     def dequeue(self, request: int, n: int, up_to: bool, timeout: float) -> Any:
-        """Dequeue n rows, or at the end fewer: references and the rows of each; or a FailedItem.
+        """Dequeue n rows, or fewer at the end: references and each one's rows; or a FailedItem.
 
-        A request that has got rows, and has not said that it received them, gets the same again.
+        A request that got rows but has not confirmed them gets the same rows again.
         """
         self._give_up_old()
         with self._lock:
@@ -159,7 +159,7 @@ class RowQueueActor:
                 self._let_go(block, held)
 
     def withdraw(self, request: int) -> None:
-        """The program does not want any more what it asked for: rows go back, and others are not enqueued."""
+        """Cancel a request: delivered rows go back, and its other rows are not enqueued."""
         with self._lock:
             held, handed = self._blocks.get(request), self._handed.pop(request, None)
             self._to_ask.pop(request, None)
@@ -168,11 +168,11 @@ class RowQueueActor:
                 self._let_go(request, held)
             elif handed is not None:
                 self._give_back(handed)
-            else:  # the call goes on, or is yet to come
+            else:  # the call continues, or has not arrived yet
                 self._withdrawn[request] = time.monotonic()
 
     def size(self) -> int:
-        """How many rows are there."""
+        """Return the number of rows in the queue."""
         self._give_up_old()
         return int(self._queue.size())
 
@@ -188,12 +188,13 @@ class RowQueueActor:
         return [(self._blocks[block].reference, rows) for block, rows in handed.runs()]
 
     def _give_back(self, handed: _Handed) -> None:
-        """Rows are in front of the queue again; of a shuffle queue, among the others."""
+        """Put rows back at the front; in a shuffle queue, among the others."""
         self._queue._give_back((handed.blocks, handed.rows))
 
     def _give_up_old(self) -> None:
-        """Give up programs that have died: rows on their way to them go back, what was taken first in front, and no row
-        of theirs waits any longer.
+        """Abandon requests from dead programs.
+
+        Rows on their way to them go back, the earliest in front, and none of their own rows waits any longer.
         """
         until = time.monotonic() - HOLD
         with self._lock:
@@ -202,7 +203,7 @@ class RowQueueActor:
             for request in [each for each, since in self._withdrawn.items() if since <= until]:
                 del self._withdrawn[request]
             for request in [each for each, since in self._to_ask.items() if since <= until]:
-                if not self._blocks[request].left:  # else those in the queue need it
+                if not self._blocks[request].left:  # otherwise the rows in the queue need it
                     del self._to_ask[request], self._blocks[request]
 
     def _let_go(self, request: int, held: _Block) -> None:

@@ -1,4 +1,4 @@
-"""serve and consume: one program makes batches, several train on them."""
+"""serve and consume: one program makes batches, and several train on them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.dtypes import integer
 from pipeline.errors import AbortedError, AlreadyExistsError, NotFoundError
 from pipeline.workers.chunks import FailedItem
 
-# Seconds for the thread of a server to end.
+# Seconds for a server's thread to end.
 _END = 1.0
 
 
@@ -27,14 +27,14 @@ def serve(
         with iter(batches) as loop, pipeline.cluster.serve(loop, "train", consumers=4) as server:
             server.join()
 
-    Each batch goes to one consumer. The slowest one limits the others, once they are `ahead` batches further.
+    Each batch goes to one consumer. The slowest limits the others once they are `ahead` batches further.
 
     Args:
         batches: An iterator, or anything else to iterate over.
         name: Name for the consumers.
         consumers: Number of consumers: i of n gets the batches i, i + n, ... With None the first to ask gets the next
             batch.
-        ahead: How many batches may wait for each consumer, or for all if `consumers` is None.
+        ahead: Number of batches that may wait for each consumer, or for all if `consumers` is None.
         address: As for `workers`.
 
     Returns:
@@ -68,17 +68,17 @@ def consume(
         for batch in pipeline.cluster.consume("train", shard=(0, 4)):
             train_step(batch)
 
-    When you ask for the next batch, you are done with the last one. If you die instead and come back with the same
+    Asking for the next batch confirms the last one. If your program dies first and returns with the same
     `shard` or `consumer`, you get that batch again. If two consumers use the same one, the newer takes over.
 
     Args:
-        name: Name of the server.
+        name: The server's name.
         shard: (index, count): your part, if the server has `consumers=count`.
-        consumer: Your name, if it has none; by default a new one.
+        consumer: Your name if the server has no `consumers`; by default a new one.
         address: As for `workers`.
 
     Returns:
-        An iterator. Its arrays are read-only. It ends with the batches, or raises what ended them.
+        An iterator. Its arrays are read-only. It ends with the batches, or raises the error that ended them.
 
     Raises:
         NotFoundError: Nothing is served under this name.
@@ -112,10 +112,10 @@ def _served(name: str) -> str:
 
 
 class Consumer(Iterator[Any]):
-    """Batches of another program; see `consume`.
+    """Another program's batches; see `consume`.
 
     Attributes:
-        number: Index of the last batch among all served ones; None before the first one.
+        number: The last batch's index among all served ones; None before the first one.
 
     Thread safety: for one thread at a time.
     """
@@ -129,7 +129,7 @@ class Consumer(Iterator[Any]):
 
         Raises:
             AbortedError: The serving program has ended.
-            FailedPreconditionError: Another one has come under the same share, or the same `consumer`.
+            FailedPreconditionError: A newer consumer uses the same shard or the same `consumer`.
         """
         while (found := ask(self._ray, _served(self._name), self._lanes.take, *self._key, self.number)) is False:
             pass
@@ -142,7 +142,7 @@ class Consumer(Iterator[Any]):
 class Server:
     """Serves batches in a thread; see `serve`.
 
-    Thread safety: you may call every method from every thread.
+    Thread safety: every method may be called from any thread.
     """
 
     def __init__(self, ray: Any, batches: Iterable[Any], name: str, lanes: Any) -> None:
@@ -161,9 +161,9 @@ class Server:
             BaseException: The error that ended the loop, if any.
         """
         while self._thread.is_alive() and not self._closed.is_set():
-            self._thread.join(0.1)  # not forever, so that Ctrl-C comes through
+            self._thread.join(0.1)  # with a timeout, so Ctrl-C gets through
             if member(self._ray) != self._member:
-                self._thread.join(_END)  # it says more, unless the batches do not come, or Ray does not come back
+                self._thread.join(_END)  # its error is better, unless the batches or Ray hang
                 if self._thread.is_alive():
                     raise AbortedError(None, None, f"{_served(self._name)} cannot continue: {LEFT}")
         while self._error is None and not self._closed.is_set():
@@ -173,7 +173,7 @@ class Server:
             raise self._error
 
     def close(self) -> None:
-        """Stop. Later requests of consumers get an AbortedError."""
+        """Stop. Later requests from consumers get an AbortedError."""
         self._closed.set()
         if self._ray.is_initialized():
             self._ray.kill(self._lanes)
@@ -199,7 +199,7 @@ class Server:
         except Exception as error:
             if not self._closed.is_set():
                 self._error = error
-                with contextlib.suppress(AbortedError):  # there is nobody to tell
+                with contextlib.suppress(AbortedError):  # the actor has ended
                     self._ask(self._lanes.end, FailedItem(error))
 
     def _put(self, batch: Any) -> Any:

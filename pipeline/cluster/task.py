@@ -1,4 +1,4 @@
-"""A worker of a Ray cluster: it prepares once, and remembers functions."""
+"""A Ray worker: it prepares once, and remembers functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Pickled(NamedTuple):
     """A pickled function.
 
     Attributes:
-        key: A digest of it.
+        key: Its digest.
         data: The pickle, or a reference to it in the object store.
     """
 
@@ -45,7 +45,7 @@ class FunctionSpec(NamedTuple):
     Attributes:
         function: The function to call.
         setup: A function to call first, once per process.
-        versions: Of what both sides must have alike, by name.
+        versions: Library versions that must be equal on both sides, by name.
     """
 
     function: Pickled
@@ -60,12 +60,12 @@ class Held(NamedTuple):
 
 
 class Note(NamedTuple):
-    """The cost of a call.
+    """A call's cost.
 
     Attributes:
-        node: The host name of the machine, and the first digits of Ray's name for the node.
-        attempt: How often the call was begun before.
-        seconds: That it took.
+        node: The machine's host name, and the first digits of Ray's name for the node.
+        attempt: Number of earlier attempts.
+        seconds: Duration.
     """
 
     node: str
@@ -78,7 +78,7 @@ class Unfit(Exception):
 
 
 def versions() -> dict[str, str]:
-    """Return the versions in which both sides must agree. Ray checks its own and Python's."""
+    """Return the versions that must be equal on both sides. Ray checks its own and Python's."""
     return {"queue-runner": pipeline.__version__, "NumPy": np.__version__.split(".")[0]}
 
 
@@ -86,13 +86,13 @@ def call(order: FunctionSpec, args: Sequence[Any], kwargs: dict[str, Any], *held
     """Call a function.
 
     Args:
-        order: Index of the function.
-        args: Its arguments. In those that are lists, `Held` stands for a value that Ray has brought here.
+        order: The function's data.
+        args: Its arguments. In lists, `Held` stands for a value that Ray has brought here.
         kwargs: More arguments.
         held: These values.
 
     Returns:
-        The function's result, or a FailedItem with its exception; and the cost of the call.
+        The function's result, or a FailedItem with its exception; and the call's cost.
 
     Raises:
         Unfit: The function cannot be called here.
@@ -107,17 +107,17 @@ def call(order: FunctionSpec, args: Sequence[Any], kwargs: dict[str, Any], *held
 
 
 def read_part(order: FunctionSpec, part: Any, first: int, most: int, many: bool) -> Iterator[tuple[Any, Note]]:
-    """Read a part, and give its examples in blocks. Where a block ends depends on the examples alone.
+    """Read a part and yield its examples in blocks. The cuts depend only on the examples.
 
     Args:
-        order: The function to yield the examples.
+        order: The function's data; it yields the examples.
         part: The part to read.
         first: Number of examples to skip.
-        most: The most examples of a block.
-        many: The function gives blocks; each is cut where it is too large.
+        most: The most examples per block.
+        many: True if the function yields blocks; too large ones are split.
 
     Yields:
-        A block, or at the end a FailedItem of what the function raised; and what that cost.
+        A block, or at the end a FailedItem with the function's exception; and the cost.
 
     Raises:
         Unfit: The function cannot be called here.
@@ -138,7 +138,7 @@ def read_part(order: FunctionSpec, part: Any, first: int, most: int, many: bool)
 
 
 def _gathered(examples: Iterable[Any], most: int) -> Iterator[Any]:
-    """Stack examples into blocks; those before an error come before it."""
+    """Stack examples into blocks; examples before an error precede it."""
     rows: list[Any] = []
     size, failed = 0, None
     try:
@@ -157,7 +157,7 @@ def _gathered(examples: Iterable[Any], most: int) -> Iterator[Any]:
 
 
 def _cut(blocks: Iterable[Any], most: int) -> Iterator[Any]:
-    """Split too large blocks."""
+    """Split blocks that are too large."""
     for block in blocks:
         count = length(block)
         for begin in range(0, count, most):
@@ -170,12 +170,12 @@ def _leaves(example: Any) -> Sequence[Any]:
 
 
 def prepared(order: FunctionSpec) -> Callable[..., Any]:
-    """The function of an order, in a process that is ready for it; raises Unfit."""
+    """Return the function in a prepared process; raise Unfit."""
     _check_versions(order.versions)
     if order.setup is not None and order.setup.key not in _ready:
         try:
             _made(order.setup, "the set-up")()
-        except (Unfit, KeyboardInterrupt):  # the latter: the task was cancelled
+        except (Unfit, KeyboardInterrupt):  # KeyboardInterrupt: the task was cancelled
             raise
         except BaseException as error:
             raise Unfit(_told("the set-up of a worker failed", error)) from error
@@ -184,7 +184,7 @@ def prepared(order: FunctionSpec) -> Callable[..., Any]:
 
 
 def note(began: float) -> Note:
-    """Return the cost of a call since its start."""
+    """Return a call's cost since its start."""
     ray = _ray()
     node = ray.get_runtime_context().get_node_id()[:6]
     core = ray._private.worker.global_worker.core_worker
@@ -217,7 +217,7 @@ def _made(pickled: Pickled, what: str) -> Callable[..., Any]:
 
 
 def _ray() -> Any:
-    return importlib.import_module("ray")  # loaded by now: this is a worker of Ray
+    return importlib.import_module("ray")  # loaded already, because this is a Ray worker
 
 
 def _check_versions(wanted: dict[str, str]) -> None:

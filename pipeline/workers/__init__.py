@@ -1,1 +1,1 @@
-"""Runs the user's function in the processes or threads of an executor; results come in order."""
+"""Executors that run the user's function in processes or threads; results keep their order."""

@@ -1,4 +1,4 @@
-"""Auto: an executor of no threads, threads or processes, whose kind and number change during a run."""
+"""Auto: an executor with no threads, threads or processes; kind and number change during a run."""
 
 from __future__ import annotations
 
@@ -23,36 +23,35 @@ from pipeline.workers.pickling import importable
 from pipeline.workers.processes import Processes
 from pipeline.workers.threads import AtOnce, Threads
 
-# Length of a period in seconds, and in chunks per worker.
+# A period's length in seconds, and in chunks per worker.
 _SECONDS, _CHUNKS = 0.25, 4
 
 
 class Auto(Workers):
-    """Calls a function in as many threads or processes as its results are waited for.
+    """Calls a function in as many threads or processes as the loop's waiting time justifies.
 
-    A change is tried where a loop waits, and undone where it does not pay; what has begun goes on where it is.
-    Processes are for functions that they can import, in a program that does nothing more when they import it, and as
-    many as memory has room for.
+    A change is tried if a loop waits, and undone if it does not help; running calls stay in their workers. Processes
+    need an importable function, a program with a guarded main part, and enough memory.
 
     Args:
-        name: Name of the function.
+        name: The function's name.
         function: The function.
-        chosen: Where to begin; what is found is noted there.
+        chosen: The starting choice; better ones are noted in it.
 
     Attributes:
-        executor: The workers of the moment.
+        executor: The current workers.
 
-    Thread safety: one thread at a time calls `note` and `submit`; others may look.
+    Thread safety: one thread at a time calls `note` and `submit`; others may read.
     """
 
     def __init__(self, name: str, function: Callable[..., Any], chosen: Chosen) -> None:
         self._name, self._chosen = name, chosen
         self._judge = Judge(chosen, processors(), functools.partial(_processes_for, function))
-        # The executor of each pending call, because processes stop when their executor is collected.
+        # Keeps each pending call's executor alive, because processes stop when their executor is collected.
         self._doing: weakref.WeakKeyDictionary[Future[Any], Workers] = weakref.WeakKeyDictionary()
         self._getting_ready: tuple[Processes, list[Future[Any]]] | None = None
         self.executor = self._made(chosen.choice)
-        self.worker_seconds: float = 0.0  # total of all workers, up to the last results
+        self.worker_seconds: float = 0.0  # all workers' total, up to the last results
         self._noted = time.perf_counter()
         self._begin()
 
@@ -67,7 +66,7 @@ class Auto(Workers):
         return kept
 
     def _refuse(self, executor: Processes) -> None:
-        """Have no processes, as these do not start."""
+        """Stop using processes, because they do not start."""
         self._judge.refuse(PROCESSES)
         self._chosen.processes = None
         _let_go(executor)
@@ -103,7 +102,7 @@ class Auto(Workers):
 
     @property
     def made_by(self) -> str:  # type: ignore[override]
-        """The user's code for such workers."""
+        """The user's code for these workers."""
         return self.executor.made_by
 
     def recovers(self, error: BaseException) -> bool:
@@ -121,7 +120,7 @@ class Auto(Workers):
         return future
 
     def go_without(self, error: Exception) -> None:
-        """Call functions in the submitting thread from now on, after an error that prevents workers."""
+        """Call functions in the submitting thread from now on, because an error prevents workers."""
         if self.is_empty:
             return
         logs.logger("pipeline.workers").warning("%s goes on without workers: %s", self._name, error)
@@ -130,8 +129,7 @@ class Auto(Workers):
         self._change(AtOnce())
 
     def note(self, examples: int, seconds: float, cpu: float, waited: float) -> None:
-        """Note results: of how many examples, how long the function took, its processor time, and how long the loop
-        waited for them."""
+        """Record results: how many examples, the function's duration and processor time, the loop's waiting time."""
         self._examples += examples
         self._work += seconds
         self._cpu += cpu
@@ -145,7 +143,7 @@ class Auto(Workers):
             return
         if now - self._began < _SECONDS or self._chunks < _CHUNKS * self._max_workers:
             return
-        if self._settling:  # the previous workers made some of the first results
+        if self._settling:  # some of the first results are from the previous workers
             self._begin(settling=False)
             return
         span = now - self._began
@@ -192,11 +190,11 @@ class Auto(Workers):
         self._begin()
 
     def rest(self) -> None:
-        """Let idle workers end. A garbage collection may call this anywhere."""
+        """Let idle workers end. Garbage collection may call this anywhere."""
         self.executor.rest()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let go of the workers. Processes are kept for the next loop for a while."""
+        """Release the workers. Processes are kept for the next loop for a while."""
         if self._getting_ready is not None:
             self._getting_ready[0].rest()
         _let_go(self.executor)
@@ -214,17 +212,17 @@ def _ready() -> None:
 
 
 def processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _processes_for(function: Callable[..., Any]) -> int:
-    """Return how many processes may call a function; 0 if none can."""
+    """Return the most processes that may call a function; 0 if none can."""
     return _room() if _is_guarded() and importable(function) else 0
 
 
 def _is_guarded() -> bool:
-    """Return whether processes need not import the program, or can without running it: it asks for its `__name__`."""
+    """Return whether processes can start without running the program: it checks its `__name__`, or is not imported."""
     if not needs.has_program():
         return True
     file = getattr(sys.modules.get("__main__"), "__file__", None)
@@ -235,7 +233,7 @@ def _is_guarded() -> bool:
 
 
 def _room() -> int:
-    """Return for how many processes as large as this one half of the free memory has room."""
+    """Return how many processes with this one's size fit in half of the free memory."""
     with contextlib.suppress(OSError, ValueError, IndexError, KeyError):
         lines = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())
         free = {line[0]: int(line[1]) << 10 for line in lines}["MemAvailable:"]

@@ -1,4 +1,4 @@
-"""Chunks of examples in a worker: how their errors travel, and what differs in a worker process."""
+"""Chunks of examples in a worker: how errors are sent, and what differs in a worker process."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pipeline.workers import pickling
 
 
 class FailedItem:
-    """The error of a failed item, or of an item that could not be computed.
+    """The error from a failed item, or from an item that could not be computed.
 
-    An UnknownError replaces an exception that does not pickle, which would break the whole executor.
+    An UnknownError replaces an exception that does not pickle, because it would break the whole executor.
     The `__cause__` of an error from another process is a RemoteTraceback.
 
     Attributes:
-        traceback: That of the error, which may be raised again before anybody looks at it, and then has another one.
+        traceback: The error's original traceback; raising the error again before it is read would change it.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -48,7 +48,7 @@ class WorkerDied(AbortedError):
     """A worker process ended in the middle of a call.
 
     Attributes:
-        index: Which item of a chunk it was at; None if nobody knows.
+        index: The item's index in the chunk; None if unknown.
         how: How it ended, as text.
     """
 
@@ -72,11 +72,11 @@ def _unpickled(data: bytes, only: str, text: str, blamed: bool = True) -> Failed
 
 
 class _Here:
-    """The operations that differ between kinds of workers.
+    """The operations that differ between worker kinds.
 
     Attributes:
-        empty: Makes the arrays of results.
-        at: Called with the index of each item of a chunk, before the function; None if nobody wants to know.
+        empty: Allocates arrays for results.
+        at: Called with each item's index in a chunk, before the function; None if unused.
     """
 
     def __init__(self) -> None:

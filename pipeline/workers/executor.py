@@ -1,4 +1,4 @@
-"""Workers: an executor of concurrent.futures, with defaults for what a dataset asks of it besides `submit`."""
+"""Workers: an executor from concurrent.futures, with defaults for the extra methods used by datasets."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from typing import Any
 
-# Target duration of a chunk in seconds. A chunk itself costs 0.2 ms in this process and the worker. One thread
-# collects the chunks of all workers, so above `_FEW` workers chunks are longer, up to `_LONGEST` times.
+# Target duration for a chunk in seconds. A chunk itself costs 0.2 ms in this process and the worker. One thread
+# collects all workers' chunks, so above `_FEW` workers chunks are longer, up to `_LONGEST` times.
 _CHUNK_SECONDS, _FEW, _LONGEST = 0.016, 16, 8
 
 
 def seconds_of_chunk(count: int) -> float:
-    """Return how long a chunk should take one of so many workers: with many of them, the caller has to keep up."""
+    """Return a chunk's target duration for `count` workers: longer for many, so the caller can keep up."""
     return _CHUNK_SECONDS * min(max(1.0, count / _FEW), _LONGEST)
 
 
 class Workers(Executor):
-    """Base class of executors for the functions of a dataset.
+    """Base class for executors that run a dataset's functions.
 
     Attributes:
         count: Number of workers; 0 if calls run in the submitting thread.
-        in_process: True if the workers are threads of this process, so nothing has to be sent to them.
+        in_process: True if the workers are threads in this process, so nothing has to be sent to them.
         made_by: The user's code for such workers.
-        worker_seconds: How long all workers could have worked, if their number changes; else None.
-        dies: True if `submit` itself reports the death of a worker, with its cause.
+        worker_seconds: All workers' available time, if their number changes; else None.
+        dies: True if `submit` itself reports a worker's death, with its cause.
     """
 
     in_process = False
@@ -39,12 +39,12 @@ class Workers(Executor):
 
     @property
     def key(self) -> int:
-        """Identity of the executor, also in forks of this process."""
+        """The executor's identity, also in forks of this process."""
         return id(self)
 
     @property
     def chunk_seconds(self) -> float:
-        """How long a worker should take for a chunk."""
+        """A chunk's target duration in seconds."""
         return seconds_of_chunk(self.count)
 
     def check(self, function: Callable[..., Any]) -> None:
@@ -54,32 +54,32 @@ class Workers(Executor):
         """Let idle workers end. Any thread or finalizer may call it."""
 
     def numbers(self) -> Sequence[int]:
-        """Return the native ids of the running threads or processes."""
+        """Return the running threads' or processes' native ids."""
         return ()
 
     def note(self, examples: int, seconds: float, cpu: float, waited: float) -> None:
-        """Note results.
+        """Record results.
 
         Args:
             examples: Their number.
-            seconds, cpu: How long they took, and how long a processor worked for them.
-            waited: How long the caller waited for them.
+            seconds, cpu: Their duration, and their processor time.
+            waited: The caller's waiting time.
         """
 
     def recovers(self, error: BaseException) -> bool:
-        """Return whether calls can be submitted again after an error of the workers themselves."""
+        """Return whether calls can be submitted again after an error in the workers themselves."""
         return False
 
     def seen(self) -> dict[str, Any] | None:
-        """Return what reports show of the machines of a cluster; None elsewhere."""
+        """Return facts about a cluster's machines for reports; None elsewhere."""
         return None
 
 
 class Foreign(Workers):
-    """An executor of the user's.
+    """A user's executor.
 
     Args:
-        executor: Any executor of concurrent.futures.
+        executor: Any executor from concurrent.futures.
     """
 
     dies = False
@@ -96,7 +96,7 @@ class Foreign(Workers):
 
     @property
     def count(self) -> int:
-        known = getattr(self._executor, "_max_workers", None)  # an attribute of executors in the standard library
+        known = getattr(self._executor, "_max_workers", None)  # an attribute in the standard library's executors
         return known if isinstance(known, int) and known > 0 else os.cpu_count() or 1
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:

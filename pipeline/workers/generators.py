@@ -1,10 +1,10 @@
-"""The shared random generators of a process: Python's, NumPy's and torch's.
+"""A process's shared random generators: Python's, NumPy's and torch's.
 
-In a worker process they are seeded for each example. In the user's process they belong to the program; functions that
-use them are reported once.
+In a worker process they are seeded for each example. In the user's process they belong to the program; functions
+using them are reported once.
 
-Python and NumPy seed a Mersenne Twister by 624 steps or more, each of which needs the one before. Here a hash fills
-the state in place, which is faster. If the memory of a generator does not look as expected, its public functions set
+Python and NumPy seed a Mersenne Twister in 624 steps or more, and each step needs the one before. Here a hash fills
+the state in place, which is faster. If a generator's memory does not look as expected, its public functions set
 the same state.
 """
 
@@ -23,22 +23,22 @@ from pipeline._calls import fill_words
 from pipeline.diagnostics.frames import tell
 from pipeline.logs import logger
 
-_WORDS = 624  # of a Mersenne Twister
+_WORDS = 624  # words in a Mersenne Twister
 
 _log = logger("pipeline.workers")
 
 
 def _at(address: int) -> NDArray[np.uint32]:
-    """Return the state of a generator in memory: its words, and one more for the position among them."""
+    """Return a generator's state in memory: its words, and one more for the position among them."""
     return np.frombuffer(memoryview((ctypes.c_uint32 * (_WORDS + 1)).from_address(address)), np.uint32)
 
 
 class _Generator:
-    """A shared generator of a process.
+    """A process's shared generator.
 
     Attributes:
         name: Its public name.
-        salt: Keeps the generators apart: with equal words they would draw equal numbers.
+        salt: Separates the generators: with equal words they would draw equal numbers.
     """
 
     name: str
@@ -49,7 +49,7 @@ class _Generator:
         raise NotImplementedError
 
     def state(self) -> bytes:
-        """Return its state, to be compared."""
+        """Return its state, for comparison."""
         raise NotImplementedError
 
 
@@ -117,18 +117,18 @@ class _Torch(_Generator):
 
 
 class _OfProcess:
-    """The generators of this process, as far as it has imported their libraries.
+    """This process's generators, as far as their libraries are imported.
 
     Attributes:
         found: The generators.
-        mark: Tells this process from others, on other machines too.
+        mark: Identifies this process among others, on other machines too.
     """
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Know none, in a forked process: their states are those of its parent."""
+        """Forget all generators in a forked process, because their states are the parent's."""
         self.found: list[_Generator] = []
         self._complete = False
         self.mark = os.getpid(), os.urandom(8)
@@ -137,7 +137,7 @@ class _OfProcess:
         """Return the generators; the process may have imported torch meanwhile.
 
         Args:
-            every: Whether NumPy's is one of them even if nothing has imported it.
+            every: True to include NumPy's even if nothing has imported it.
         """
         if not self._complete:
             if not self.found:
@@ -158,18 +158,18 @@ os.register_at_fork(after_in_child=_here.forget)
 
 
 def mark() -> tuple[int, bytes]:
-    """Return what tells this process from others, on other machines too."""
+    """Return a mark that identifies this process, on other machines too."""
     return _here.mark
 
 
 def seed_generators(key: int) -> None:
-    """Seed the generators of this otherwise idle process with 64 bits."""
+    """Seed this otherwise idle process's generators with 64 bits."""
     for each in _here.generators():
         each.seed(key)
 
 
 def scatter_generators() -> None:
-    """Seed new generators of this process at random, because forked workers start with equal ones."""
+    """Seed this process's new generators at random, because forked workers start with equal ones."""
     known = len(_here.found)
     for each in _here.generators()[known:]:
         each.seed(int.from_bytes(os.urandom(8), "little"))
@@ -179,14 +179,14 @@ _told: set[Any] = set()  # functions already reported
 
 
 class Watch:
-    """Warns about a user function that uses the shared generators of the user's own process.
+    """Warns if a user function uses shared generators in the user's own process.
 
     Args:
-        kind, name: How it is called, such as "map", and its name.
+        kind, name: The step, such as "map", and the function's name.
         function: The function.
 
     Attributes:
-        due: True if it has yet to be looked at.
+        due: True if it has not been checked yet.
     """
 
     def __init__(self, kind: str, name: str, function: Any) -> None:
@@ -194,10 +194,10 @@ class Watch:
         self.due = function is not None and self._code not in _told
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_code": None, "due": False}  # not in the user's process
+        return {**self.__dict__, "_code": None, "due": False}  # the copy is not in the user's process
 
     def begin(self) -> list[tuple[_Generator, bytes]]:
-        """Return the states of the generators before the first call of the function."""
+        """Return the generators' states before the function's first call."""
         self.due = False
         return [(each, each.state()) for each in _here.generators(every=False)]
 

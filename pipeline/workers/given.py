@@ -1,4 +1,4 @@
-"""Values of `workers=`: None, a number of threads, "auto" or an executor."""
+"""Check values for `workers=`: None, a number of threads, "auto" or an executor."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pipeline.workers.threads import Threads
 
 
 def checked_workers(kind: str, workers: Any, function: Any) -> int | str | Executor:
-    """Return `workers` of a step if they can call its function.
+    """Return a step's `workers` if they can call its function.
 
     Raises:
-        TypeError: They are no workers, or the function cannot be sent to them.
+        TypeError: They are not workers, or the function cannot be sent to them.
         ValueError: The number of threads is out of range.
     """
     what = f"{kind}: workers"
@@ -43,13 +43,13 @@ def checked_workers(kind: str, workers: Any, function: Any) -> int | str | Execu
 
 
 def workers_of(given: Any, function: Any, name: str, chosen: Chosen) -> tuple[Workers, bool]:
-    """Return the workers for `workers=` of a step, and whether they end with the stage.
+    """Return the workers for a step's `workers=`, and whether they end with the stage.
 
     Args:
-        given: As `checked_workers` returned it.
-        function: The function of the step.
+        given: A result of `checked_workers`.
+        function: The step's function.
         name: Its name.
-        chosen: The best choice of "auto" so far.
+        chosen: The best choice so far for "auto".
     """
     if isinstance(given, int):
         return Threads(given, abandons=True), True

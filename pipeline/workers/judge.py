@@ -1,4 +1,4 @@
-"""Judge: chooses kind and number of workers from waiting times, by one change at a time."""
+"""Judge: choose the workers' kind and number from waiting times, one change at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 HERE, THREADS, PROCESSES = "here", "threads", "processes"
 
-# Threads that wait for something other than a processor.
+# Threads waiting for something other than a processor.
 MOST_THREADS = 32
 
 # If the loop waits for a larger share of its time, more workers are tried; below the second value, fewer.
@@ -16,16 +16,16 @@ _WAITS, _RARELY = 0.08, 0.02
 # More workers may help if workers are busier than this.
 _BUSY = 0.7
 
-# Speed-up for which a change is kept, and the one that needs no second measurement.
+# Speed-up for which a change is kept, and speed-up that needs no second measurement.
 _GAIN, _CLEAR = 1.1, 1.5
 
 # Periods that must agree, because other programs may slow one; a period slower than _WORSE decides alone.
 _LOOKS, _WORSE = 3, 0.85
 
-# Weight of a rate one period later: other programs may slow any period, and a loop may become slower.
+# A rate's weight one period later: other programs may slow any period, and a loop may become slower.
 _FADES = 0.95
 
-# A loop that waits for more than this share works too little to estimate its own speed.
+# A loop waiting for more than this share works too little to estimate its own speed.
 _MOSTLY = 0.9
 
 # A function with more processor time per second counts as CPU-bound.
@@ -34,8 +34,8 @@ _COMPUTES = 0.5
 # For shorter calls, in seconds, a worker costs as much as it gains.
 _TINY = 5e-6
 
-# Periods before a useless change is tried again, doubled each time, and their maximum: if it made no
-# difference, and if it was slower. More threads slow down a CPU-bound function, but hardly one that waits.
+# Periods before a useless change is tried again, doubled each time, and their maximum: if it made no difference, and if
+# it was slower. More threads slow down a CPU-bound function, but hardly one that waits.
 _PATIENCE, _WARNED = (4, 128), (64, 1024)
 
 
@@ -43,8 +43,8 @@ class Choice(NamedTuple):
     """Workers.
 
     Attributes:
-        kind: HERE (the thread of the loop), THREADS or PROCESSES.
-        number: How many.
+        kind: HERE (the loop's thread), THREADS or PROCESSES.
+        number: Number of workers.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class Choice(NamedTuple):
 
 
 class Chosen:
-    """The best workers found for a function, from which the next loop starts.
+    """The best workers found for a function. The next loop starts with them.
 
     Attributes:
         choice: The chosen workers.
@@ -72,13 +72,13 @@ class Chosen:
 
 
 class Period(NamedTuple):
-    """The activity of a loop during a period.
+    """A loop's activity during a period.
 
     Attributes:
-        rate: Examples in a second.
-        waited: Share of the time spent on waiting for results, or computing them.
-        busy: How many workers were at work, on average.
-        cpu: Processor time per second of the function.
+        rate: Examples per second.
+        waited: Fraction of the time spent waiting for results, or computing them.
+        busy: Average number of busy workers.
+        cpu: The function's processor time per second.
     """
 
     rate: float
@@ -91,10 +91,10 @@ class Judge:
     """Chooses workers, up and down.
 
     Args:
-        chosen: Where to begin, and what is known.
-        processors: Number of processors: the limit for computing threads, and for processes.
-        processes: Returns for how many processes there is memory; 0 if they cannot call the function. It is called when
-            processes are to be tried, as it may take long.
+        chosen: The starting choice, and earlier findings.
+        processors: Number of processors: the limit for CPU-bound threads, and for processes.
+        processes: Returns how many processes fit in memory; 0 if they cannot call the function. It is called only
+            before processes are tried, because it may take long.
     """
 
     def __init__(self, chosen: Chosen, processors: int, processes: Callable[[], int]) -> None:
@@ -106,8 +106,8 @@ class Judge:
         self._looks: list[float] = []  # rates during the trial
         self._doubted: tuple[Choice, float] | None = None  # the rejected choice, and the rate before it
         self._rates: dict[Choice, float] = {}  # best recent rates, decaying with age
-        self._alone = 1.0  # processor time per second of the function in a single thread
-        self._wanted = 0.0  # rate of the loop without waiting
+        self._alone = 1.0  # the function's processor time per second in a single thread
+        self._wanted = 0.0  # the loop's rate without waiting
 
     def after(self, period: Period) -> Choice:
         """Return the workers for the next period."""
@@ -123,13 +123,13 @@ class Judge:
         return self.choice
 
     def refuse_all(self) -> None:
-        """No workers can start: have none."""
+        """Use no workers from now on, because none can start."""
         self._threads = self._processes = 0
         self.choice = self._known.choice = Choice(HERE, 1)
         self._before = None
 
     def refuse(self, kind: str) -> None:
-        """Workers of a kind cannot start: have none of them."""
+        """Use no workers of this kind from now on, because they cannot start."""
         assert kind == PROCESSES
         self._processes = 0
         if self.choice.kind == kind:
@@ -161,7 +161,7 @@ class Judge:
         self._known.refused[choice] = self._known.count + patience, patience
 
     def _confirm(self, period: Period) -> None:
-        """Have another look soon at what was undone, if all is as slow without it: it was not the reason."""
+        """Retry an undone change soon if the loop is as slow without it, because the change was not the reason."""
         if self._doubted is None:
             return
         (choice, rate), self._doubted = self._doubted, None
@@ -179,7 +179,7 @@ class Judge:
         return self._known.refused.get(choice, (0, 0))[0] <= self._known.count
 
     def _hold_up(self, period: Period) -> bool:
-        """Return whether threads keep the lock from the loop while results are there: each wake takes it 5 ms."""
+        """Return whether threads keep the GIL from the loop while results are ready: each wake-up takes it 5 ms."""
         slow = period.waited < _WAITS and period.rate < _WORSE * self._wanted
         return slow and self.choice.kind == THREADS and self._alone >= _COMPUTES
 
@@ -189,7 +189,7 @@ class Judge:
         return self._processes
 
     def _others(self, period: Period) -> list[Choice]:
-        """Return what may be better, best first."""
+        """Return possibly better choices, best first."""
         kind, count = self.choice
         if count == 1 and kind != PROCESSES:
             self._alone = period.cpu

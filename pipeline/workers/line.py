@@ -18,7 +18,7 @@ _SIZE = struct.Struct("=Q")
 _PIECE = 1 << 16
 _LONGEST_PIECE = 1 << 20
 
-# Messages up to this size are copied behind their size, which is cheaper than a second system call.
+# Messages up to this size are copied behind their size, because this is cheaper than a second system call.
 _SHORT = 1 << 14
 
 _DESCRIPTOR = socket.CMSG_SPACE(array.array("i").itemsize)
@@ -28,15 +28,15 @@ _CLOSED_IN_CHILDREN = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 class Line:
     """One end of a connection.
 
-    Neither end waits for room without taking what comes, so the two never wait for each other. For one thread at a
-    time; `hang_up` may be called from every thread, signal handler or finalizer.
+    Both ends receive while waiting for room, so they never wait for each other. For one thread at a
+    time; `hang_up` may be called from any thread, signal handler or finalizer.
 
     Args:
         end: A connected stream socket.
-        take: Called with each descriptor that comes, which is closed when it returns; what it raises, `send` and
-            `receive` raise.
-        peer: A descriptor that can be read from once the process at the other end is dead. Without it that is seen by
-            the end of the connection alone, which a process that it has forked may keep open.
+        take: Called with each received descriptor, which is closed when it returns; `send` and `receive` raise its
+            exceptions.
+        peer: A descriptor that becomes readable once the process at the other end is dead. Without it only the
+            connection's end shows this, but a forked child of that process may keep the connection open.
     """
 
     def __init__(self, end: socket.socket, take: Callable[[int], object], peer: int | None = None) -> None:
@@ -49,7 +49,7 @@ class Line:
         self._either = self._waits_for(select.POLLIN | select.POLLOUT)
 
     def send(self, message: bytes) -> None:
-        """Send a message; raises what `receive` raises."""
+        """Send a message; raises the same errors as `receive`."""
         size = _SIZE.pack(len(message))
         if len(message) <= _SHORT:
             self._send(size + message)
@@ -58,15 +58,15 @@ class Line:
             self._send(message)
 
     def send_descriptor(self, descriptor: int) -> None:
-        """Send the descriptor of a file; raises what `receive` raises."""
+        """Send a file's descriptor; raises the same errors as `receive`."""
         sent = array.array("i", [descriptor])
         self._send(_SIZE.pack(0), [(socket.SOL_SOCKET, socket.SCM_RIGHTS, sent)])
 
     def receive(self) -> bytes:
-        """The next message.
+        """Return the next message.
 
         Raises:
-            EOFError, ConnectionError: There is nobody at the other end.
+            EOFError, ConnectionError: The other end is closed.
             OSError: A descriptor cannot be received. Close the connection, because later messages would be misread.
         """
         come = self._come
@@ -84,7 +84,7 @@ class Line:
                 return message
 
     def comes(self, seconds: float) -> bool:
-        """Wait for the next message, or the end; return whether there is any within so many seconds."""
+        """Wait for the next message or the end; return whether there is one within `seconds`."""
         return bool(self._come) or bool(self._coming.poll(1000 * seconds))
 
     def hang_up(self) -> None:
@@ -93,7 +93,7 @@ class Line:
             self._end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Hang up, and close the connection, of which forked processes may have copies."""
+        """Hang up and close the connection. Forked processes may have copies."""
         self.hang_up()
         self._end.close()
 
@@ -112,7 +112,7 @@ class Line:
             self._read(_PIECE)
 
     def _wait(self, waiting: select.poll) -> int:
-        """Wait for events of the connection, and return those that there are.
+        """Wait for events on the connection and return them.
 
         Raises:
             EOFError: The process at the other end is dead, and all its messages were received.

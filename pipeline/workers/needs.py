@@ -1,4 +1,4 @@
-"""The imports of a worker process for a function: the user's modules, and the libraries that they import."""
+"""The imports needed by a worker process for a function: the user's modules, and the libraries they import."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _OURS = __name__.partition(".")[0]
 
 
 def of(modules: Iterable[str]) -> tuple[dict[str, int], set[str]]:
-    """Return what processes import that import these modules and the program.
+    """Return the imports for processes that need these modules and the program.
 
     Returns:
-        The user's modules, with the time when the file of each was last changed; and the libraries that these have
-        imported so far. A module of the user is for each process to import, as what it opens or draws is its own;
-        libraries are the same in all of them.
+        The user's modules, with each file's modification time; and the libraries they have imported so far. Each
+        process imports the user's modules itself, because their open files and random draws are its own;
+        libraries are the same in all processes.
     """
     mine: dict[str, int] = {}
     libraries: set[str] = set()
@@ -57,11 +57,11 @@ def has_program() -> bool:
     file = getattr(main, "__file__", None)
     if not file or file == "<stdin>":
         return False
-    return os.path.isfile(file) or not os.path.exists(file)  # a pipe can be read once
+    return os.path.isfile(file) or not os.path.exists(file)  # a pipe can be read only once
 
 
 def program_has_names() -> bool:
-    """Return whether processes find what the program defines by its names.
+    """Return whether processes find the program's definitions by name.
 
     `multiprocessing` does not run the `__main__.py` of a package, folder or zip file in a worker.
     """
@@ -70,7 +70,7 @@ def program_has_names() -> bool:
 
 
 def _imported(module: ModuleType) -> set[str]:
-    """Return the modules from which a module imports its names."""
+    """Return the modules a module imports its names from."""
     return {
         name
         for value in list(vars(module).values())

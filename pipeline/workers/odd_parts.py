@@ -1,4 +1,4 @@
-"""The unpicklable part of a function or object, for errors: "its attribute 'lock' is a threading.Lock"."""
+"""Find the unpicklable part in a function or object, for errors: "its attribute 'lock' is a threading.Lock"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 _DEEPEST = 8  # maximum depth below the function
-_WIDEST = 1_000  # parts of one object
+_WIDEST = 1_000  # parts per object
 
 # Public names for types with private names.
 _NAMES = {
@@ -21,7 +21,7 @@ _NAMES = {
 
 
 def odd_part(value: Any) -> str | None:
-    """Return a text about the innermost unpicklable part; None if there is none inside."""
+    """Describe the innermost unpicklable part; None if there is none inside."""
     kind, path, found = "", "", value
     for _ in range(_DEEPEST):
         step = next((each for each in _parts(found) if _refused(each[2])), None)
@@ -37,7 +37,7 @@ def odd_part(value: Any) -> str | None:
 
 
 def _refused(value: Any) -> bool:
-    """Return whether neither pickle nor cloudpickle, which sends modules and all functions, accepts a value."""
+    """Return whether neither pickle nor cloudpickle accepts a value; cloudpickle sends modules and all functions."""
     if isinstance(value, (ModuleType, type)):
         return False
     if isinstance(value, FunctionType):
@@ -50,7 +50,7 @@ def _refused(value: Any) -> bool:
 
 
 def _parts(value: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield what a value consists of, each with a word for it, and how it is written after the value."""
+    """Yield a value's parts, each with a word for it, and its notation after the value."""
     if isinstance(value, functools.partial):
         yield from (("argument", f".{i}", each) for i, each in enumerate(value.args))
         yield from (("argument", f".{name}", each) for name, each in value.keywords.items())

@@ -1,7 +1,7 @@
-"""Functions, arguments and results on their way to worker processes and back: by pickle, or by cloudpickle.
+"""Pickle functions, arguments and results for worker processes, with pickle or cloudpickle.
 
-pickle sends a function by its module and name. Lambdas, closures, and functions and classes that an interactive session
-defines have no name that a worker could import: cloudpickle sends their code.
+pickle sends a function by its module and name. Lambdas, closures, and definitions in an interactive session have no
+importable name, so cloudpickle sends their code.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _by_name(value: Any) -> tuple[bytes, set[str]]:
 
 
 def _by_value(value: Any) -> tuple[bytes, set[str]]:
-    """As `_by_name`, with the code of what has no name elsewhere. The caller has imported cloudpickle."""
+    """Pickle like `_by_name`, with code for values without an importable name. The caller has imported cloudpickle."""
     cloudpickle = sys.modules["cloudpickle"]
     modules: set[str] = set()
 
@@ -132,7 +132,7 @@ def _unsendable(named: Any, what: str, error: Exception) -> TypeError:
 
 
 def arguments(value: Any) -> bytes:
-    """Return the arguments of a call as they are sent to a process. An interactive session may have made their classes.
+    """Pickle a call's arguments for a process. Their classes may come from an interactive session.
 
     Raises:
         Exception: They cannot be pickled.
@@ -144,11 +144,11 @@ def arguments(value: Any) -> bytes:
 
 
 def result(value: Any, apart: Callable[[pickle.PickleBuffer], Any] | None = None) -> bytes:
-    """Return a result, or an error, as a worker sends it back; its class may have come by cloudpickle.
+    """Pickle a result or an error in a worker; its class may have been sent by cloudpickle.
 
     Args:
         value: The result.
-        apart: Gets each large buffer; what it returns is as for pickle.
+        apart: Called with each large buffer; its result is as for pickle.
 
     Raises:
         Exception: It cannot be pickled.

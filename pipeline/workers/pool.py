@@ -1,4 +1,4 @@
-"""WorkerPool: the threads of an executor. Each runs calls itself, or in its own process."""
+"""WorkerPool: an executor's threads. Each runs calls itself, or in its own process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIMIT_OF_THREADS = "the system allows this user, or this container, no more thre
 # Seconds for a worker process to exit by itself.
 GRACE = 0.5
 
-# Seconds between checks of a waiting thread, because Ctrl-C may prevent its wake-up.
+# Seconds between checks in a waiting thread, because Ctrl-C may prevent its wake-up.
 _CHECK_INTERVAL = 1.0
 
 _pools: Live[WorkerPool] = Live()
@@ -38,15 +38,14 @@ class BrokenWorkers(BrokenExecutor):
 
 
 class Promise(Future[Any]):
-    """A Future whose lock is free after Ctrl-C."""
+    """A Future with a lock that Ctrl-C never leaves locked."""
 
     def __init__(self) -> None:
         super().__init__()
         self._condition = ReentrantCondition()
 
     def forsake(self) -> None:
-        """Cancel the future after a fork: its worker does not exist in the child, and may have been
-        within the lock."""
+        """Cancel the future after a fork: its worker does not exist in the child, and may have held the lock."""
         self._condition = ReentrantCondition()
         if not self.done():
             self._state = CANCELLED_AND_NOTIFIED
@@ -56,10 +55,10 @@ class SubmittedCall(NamedTuple):
     """A submitted call.
 
     Attributes:
-        future: Gets the result.
-        function: The function, in the form that the threads of the pool take.
+        future: For the result.
+        function: The function, in the form used by the pool's threads.
         arguments: Its arguments, in the same form.
-        begun: True if a worker has had it; then it can no longer be cancelled.
+        begun: True if a worker has received it; then it can no longer be cancelled.
     """
 
     future: Promise
@@ -68,11 +67,11 @@ class SubmittedCall(NamedTuple):
     begun: bool = False
 
     def begin(self) -> bool:
-        """Return whether it is to be done: not if it was cancelled."""
+        """Return whether to run it: False if it was cancelled."""
         return self.begun or self.future.set_running_or_notify_cancel()
 
     def cancel(self) -> None:
-        """Let it end without a result."""
+        """End it without a result."""
         if self.begun:
             self.future.set_exception(WorkerDied(None, "was stopped"))
         elif self.future.cancel():
@@ -80,18 +79,18 @@ class SubmittedCall(NamedTuple):
 
 
 class WorkerPool:
-    """The state shared by the threads. They hold this, not the executor, which may become garbage.
+    """State shared by the threads. They hold this, not the executor, which may become garbage.
 
-    No thread waits while holding the lock, least of all for a future, whose lock may belong to a thread waiting
-    for this one. `rest`, `drop` and `stop` do not take it: a garbage collection may call them anywhere.
+    No thread waits while holding the lock, especially not for a future: its lock may belong to a thread waiting
+    for this one. `rest`, `drop` and `stop` do not take it, because garbage collection may call them anywhere.
 
     Args:
         count: The most threads.
-        new_thread: Makes one, of this pool and with this number.
+        new_thread: Makes a thread for this pool, with this number.
 
     Attributes:
         stopped: True if no more calls may start.
-        abandons: True if nobody wants the results of such calls once the program ends.
+        abandons: True if the results are not needed once the program ends.
     """
 
     abandons = False
@@ -102,7 +101,7 @@ class WorkerPool:
         self._numbers = itertools.count(1)
         self._calls: collections.deque[SubmittedCall] = collections.deque()
         self._threads: list[WorkerThread] = []
-        self._asleep: dict[WorkerThread, None] = {}  # sleeping threads that nobody has woken
+        self._asleep: dict[WorkerThread, None] = {}  # sleeping threads not woken yet
         self._idle = 0  # idle threads: asleep, just woken, or just started
         self.forget()
         self._resting = self._closed = False
@@ -111,8 +110,8 @@ class WorkerPool:
         _pools.add(self)
 
     def forget(self) -> None:
-        """Have no threads, whoever holds the lock: in a forked process they are its parent's, and so are all calls."""
-        self._lock = threading.RLock()  # not a Condition, which Ctrl-C in its `__enter__` would leave locked
+        """Forget all threads, even if the lock is held: in a forked process they and all calls are the parent's."""
+        self._lock = threading.RLock()  # not a Condition, because Ctrl-C in its `__enter__` would leave it locked
         calls = [*self._calls, *(call for thread in self._threads for call in thread.sent)]
         self._calls, self._threads = collections.deque(), []
         self._asleep, self._idle = {}, 0
@@ -131,14 +130,14 @@ class WorkerPool:
 
     @property
     def closed(self) -> bool:
-        """True if nothing is submitted any more."""
+        """True if it accepts no more calls."""
         return self._closed
 
     def put(self, call: SubmittedCall) -> None:
-        """Have a call done; start another thread if all are busy and there may be more.
+        """Add a call; start another thread if all are busy and there may be more.
 
         Raises:
-            RuntimeError: Nothing is submitted any more.
+            RuntimeError: It accepts no more calls.
             ResourceExhaustedError: The system starts no thread, and there is none.
         """
         with self._lock:
@@ -159,10 +158,10 @@ class WorkerPool:
             except RuntimeError as error:
                 self._go_without(call, error)
             else:
-                thread.entered.wait()  # `close` finds it from now on
+                thread.entered.wait()  # from now on, `close` finds it
 
     def _go_without(self, call: SubmittedCall, error: RuntimeError) -> None:
-        """Leave a call to the threads that run, as the system starts no more; raise if there are none."""
+        """Leave a call to the running threads, because the system starts no more; raise if there are none."""
         with self._lock:
             if self._threads or call not in self._calls:
                 return
@@ -189,7 +188,7 @@ class WorkerPool:
         return len(self._calls) > sum(not thread.sent for thread in self._threads)
 
     def enter(self, thread: WorkerThread) -> bool:
-        """Count a thread; it calls this when it runs. Whether there is room for it."""
+        """Register a running thread; return whether there is room for it."""
         try:
             with self._lock:
                 fits = len(self._threads) < self._count
@@ -197,7 +196,7 @@ class WorkerPool:
                     self._threads.append(thread)
                     self._count_idle(thread, True)
         finally:
-            thread.entered.set()  # the caller of `put` waits for it
+            thread.entered.set()  # the caller of `put` waits for this
         return fits
 
     def take(self, thread: WorkerThread) -> SubmittedCall | None:
@@ -232,7 +231,7 @@ class WorkerPool:
             thread.sent.pop()
 
     def _count_idle(self, thread: WorkerThread, idle: bool) -> None:
-        """Note whether a thread has nothing to do. The caller holds the lock."""
+        """Note whether a thread is idle. The caller holds the lock."""
         self._idle += idle - thread.idle
         thread.idle = idle
         if not idle:
@@ -244,7 +243,7 @@ class WorkerPool:
         self._threads.remove(thread)
 
     def fail(self, error: BrokenWorkers) -> None:
-        """No worker can start: fail all calls, those to come too."""
+        """Fail all current and future calls, because no worker can start."""
         with self._lock:
             self._broken = self._broken or error
             calls, self._calls = list(self._calls), collections.deque()
@@ -273,7 +272,7 @@ class WorkerPool:
         self._ring()
 
     def close(self, cancel: bool, wait: bool, most: float = math.inf) -> None:
-        """Let workers end when all is done; with `cancel`, without what is not begun. Wait for them, `most` seconds."""
+        """Let workers end when all is done; with `cancel`, drop calls not begun. Wait for them, `most` seconds."""
         with self._lock:
             self._closed = True
             threads, calls = list(self._threads), list(self._calls) if cancel else []
@@ -284,7 +283,7 @@ class WorkerPool:
             _join(threads, most)
 
     def stop(self, wait: bool = False) -> None:
-        """Stop all workers, whatever they are doing: those in the middle of an item get half a second."""
+        """Stop all workers, even busy ones: those in the middle of an item get half a second."""
         self.stopped = self._closed = True
         threads = tuple(self._threads)
         for thread in threads:
@@ -294,7 +293,7 @@ class WorkerPool:
             _join(threads, 3 * GRACE)
 
     def drop(self) -> None:
-        """Stop busy workers, whose results are not needed, and let idle ones end, as by `rest`."""
+        """Stop busy workers, because their results are not needed, and let idle ones end, as by `rest`."""
         self.stopped = self._resting = True
         for thread in tuple(self._threads):
             if thread.sent:
@@ -314,17 +313,17 @@ def _join(threads: Iterable[WorkerThread], most: float) -> None:
 
 
 class WorkerThread(StartingThread):
-    """One of a pool: takes calls and sees to them, until there is nothing to do any more.
+    """A pool's thread: takes calls and handles them until none are left.
 
     Args:
         pool: The pool.
-        number: Its number there.
+        number: Its number in the pool.
 
     Attributes:
         sent: Its current and next calls.
         idle: True if it is counted as idle.
-        bell: Set when there may be something to do, or nothing any more.
-        entered: Set when it is one of its pool, or turned away.
+        bell: Set when there may be a call, or when the pool has ended.
+        entered: Set when it is registered in its pool, or rejected.
     """
 
     def __init__(self, pool: WorkerPool, number: int) -> None:
@@ -335,7 +334,7 @@ class WorkerThread(StartingThread):
         self.pool = pool
 
     def run(self) -> None:
-        """Do what the thread is for. However it ends, no future is left open."""
+        """Run the thread's loop. However it ends, no future is left open."""
         if not self.pool.enter(self):
             return
         try:
@@ -345,14 +344,14 @@ class WorkerThread(StartingThread):
             self.abandon(error)
 
     def work(self) -> None:
-        """Take calls, until there are none to come."""
+        """Take calls until there are no more."""
         raise NotImplementedError
 
     def abandon(self, error: BaseException) -> None:
-        """Let go of what it has, as it has failed by this error."""
+        """Release its calls after it failed with this error."""
 
     def ask_to_stop(self) -> None:
-        """Let what it is at end soon, if it can. From any thread or finalizer."""
+        """End its current work soon, if possible. From any thread or finalizer."""
 
 
 def _forget_all() -> None:

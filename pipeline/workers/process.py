@@ -22,7 +22,7 @@ from pipeline.workers.pool import GRACE, BrokenWorkers
 from pipeline.workers.shared import Reader
 from pipeline.workers.worker import BEGUN, ITEM, STOP, Rest, Task, work
 
-# Limits for the functions that an idle worker keeps: their number, and their pickled bytes.
+# Limits for the functions kept by an idle worker: their number, and their pickled bytes.
 _FUNCTIONS, KEPT_BYTES = 16, 256 << 20
 
 # `multiprocessing` is not thread-safe when it starts and reaps processes.
@@ -32,7 +32,7 @@ _processes: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def _forget() -> None:
-    """In a forked process: the workers are its parent's. At its exit `multiprocessing` would kill them."""
+    """Reset in a forked process, where the workers are the parent's. At exit, `multiprocessing` would kill them."""
     global _starting
     _starting = threading.Lock()
     multiprocessing.process._children.difference_update(_processes)  # type: ignore[attr-defined]
@@ -41,7 +41,7 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
-# Exit status of a worker that starts workers itself while it imports the program.
+# Exit status for a worker that starts workers itself while importing the program.
 UNGUARDED = 121
 
 _GUARD = (
@@ -51,7 +51,7 @@ _GUARD = (
 
 
 def _unguarded() -> str:
-    """Return the message of an error about a program without a guard: the fault, its file, and the lines to write."""
+    """Return an error message about a program without a guard: the fault, its file, and the lines to write."""
     program = getattr(sys.modules.get("__main__"), "__file__", None) or "the program"
     return (
         f'{program} has no `if __name__ == "__main__":`. Each worker process imports it, and would start workers in '
@@ -60,14 +60,13 @@ def _unguarded() -> str:
 
 
 class Life:
-    """How long a process lives, and its end.
+    """Watches a process's life and its end.
 
-    On Linux the kernel reports that about the process itself. `multiprocessing` reports it from its fork server, and
-    counts all processes as dead with it; or by the end of a pipe, which a child of this process may keep
-    forked may keep open.
+    On Linux the kernel reports the end for the process itself. `multiprocessing` reports it from its fork server, and
+    counts all processes as dead with it; or by a pipe's end, but a forked child may keep the pipe open.
 
     Attributes:
-        descriptor: Can be read from once the process is dead.
+        descriptor: Becomes readable once the process is dead.
     """
 
     def __init__(self, process: Any) -> None:
@@ -80,11 +79,11 @@ class Life:
             self._own = False
 
     def ends(self, seconds: float) -> bool:
-        """Wait that long for the end; return whether it has come."""
+        """Wait up to `seconds` for the end; return whether it has happened."""
         return bool(connection.wait([self.descriptor], seconds))
 
     def kill(self) -> None:
-        """Kill the process, and wait for its end."""
+        """Kill the process and wait for its end."""
         if not self._own:
             self._process.kill()
             return
@@ -100,16 +99,16 @@ class Life:
 
 
 class Copy(context.ForkProcess):
-    """A copy of the program. Its signals are its own: the program's handlers would save or end the program's work."""
+    """A copy of the program with its own signal handlers, because the program's might save or end its work."""
 
     def start(self) -> None:
-        """Start it. From 3.12 on Python warns of forks of programs with threads; this one has chosen them."""
+        """Start it, without Python's warning (from 3.12 on) about forking a threaded program: the user chose this."""
         text, module = "This process .* is multi-threaded", r"multiprocessing\.popen_fork"
         warnings.filterwarnings("ignore", text, DeprecationWarning, module)
         super().start()
 
     def run(self) -> None:
-        """Do what it is for."""
+        """Run its target."""
         signal.set_wakeup_fd(-1)
         for number in signal.valid_signals():
             if callable(signal.getsignal(number)):
@@ -118,16 +117,16 @@ class Copy(context.ForkProcess):
 
 
 class Worker:
-    """A worker process, seen from here.
+    """A worker process, seen from its parent.
 
     Args:
-        process: Makes a process, as `multiprocessing.Process`.
+        process: Makes a process, like `multiprocessing.Process`.
         setup: Its pickled setup function.
         name: Its name.
 
     Attributes:
-        kind: The properties in which it must agree with others to replace them.
-        modules: Modules of the user that it has imported, with the time when each was last changed.
+        kind: The properties that must be equal for workers to replace each other.
+        modules: User modules it has imported, with each file's modification time.
 
     Raises:
         EOFError, ConnectionError: The server that starts processes has ended; the next start begins another.
@@ -158,10 +157,10 @@ class Worker:
         self._line = Line(ours, self._reader.add, self._life.descriptor)
 
     def wait(self) -> None:
-        """Wait until it is ready; a spare one is.
+        """Wait until it is ready. A spare worker already is.
 
         Raises:
-            BrokenWorkers: It will never be, and neither will another.
+            BrokenWorkers: It will never be ready, nor will another.
             ConnectionError: It was killed.
         """
         if self.page is not None:
@@ -183,7 +182,7 @@ class Worker:
         self.page = self._reader.page()
 
     def send(self, digest: bytes, definition: bytes, arguments: bytes) -> None:
-        """Send a call: a function by its digest, and pickled; its arguments, pickled. Raises what `receive` does."""
+        """Send a call: a function's digest and pickle, and pickled arguments. Raises the same errors as `receive`."""
         known = digest in self._known
         if not known and len(self._known) == _FUNCTIONS:
             self.forget(next(iter(self._known)))
@@ -193,12 +192,12 @@ class Worker:
         self._line.send(pickle.dumps(task))
 
     def forget(self, digest: bytes) -> None:
-        """Have it forget a function before the next call."""
+        """Tell it to forget a function before the next call."""
         if self._known.pop(digest, None) is not None:
             self._forgotten.append(digest)
 
     def rest(self, seconds: float) -> bool:
-        """Have it let go of memory, as there is nothing to do for a while; return whether it has.
+        """Tell it to release memory while idle; return whether it has.
 
         It ends after this many seconds without messages. A process stopped by SIGSTOP does not answer.
         """
@@ -215,15 +214,15 @@ class Worker:
         return True
 
     def dead(self) -> bool:
-        """Return whether it is."""
+        """Return whether it is dead."""
         return self._life.ends(0)
 
     def receive(self) -> bytes:
-        """The next reply.
+        """Return the next reply.
 
         Raises:
             EOFError, ConnectionError: The worker is dead.
-            OSError: There is no room for its results: call `end`.
+            OSError: There is no room for its results. Call `end`.
         """
         message = self._line.receive()
         self.done += 1
@@ -243,20 +242,20 @@ class Worker:
         return self.page is not None and self.page[BEGUN] > self.done
 
     def at(self) -> int:
-        """Which item of this call it is at."""
+        """The current item's index in this call."""
         return int(self.page[ITEM]) if self.begun else 0
 
     def ask_to_stop(self) -> None:
-        """Let it end before its next item, and its thread see it as dead. From any thread or finalizer."""
+        """Make it end before its next item; its thread then sees it as dead. From any thread or finalizer."""
         if self.page is not None:
             self.page[STOP] = 1
         self._line.hang_up()
 
     def end(self, lost: BaseException | None = None) -> str:
-        """Let it end, if it has not; how it ended, as text.
+        """End it if necessary; return how it ended, as text.
 
         Args:
-            lost: Why its results cannot be taken. Then it is killed.
+            lost: The reason its results cannot be taken. It is then killed.
         """
         if self._how:
             return self._how

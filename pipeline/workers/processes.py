@@ -31,13 +31,13 @@ from pipeline.workers.worker import Unknown, Unreadable
 # Calls per worker: it starts the next call before its last result is collected.
 _AT_ONCE = 2
 
-# Number of workers that may die before a call starts; after that, the call or the setup is to blame.
+# Number of workers that may die before a call starts; after this, the call or the setup is the cause.
 _IN_VAIN = 2
 
 # Seconds between attempts to start a worker after the fork server has ended.
 _PAUSE = 0.05
 
-# A pickled function and its digest, the name by which workers know it.
+# A pickled function and its digest, which identifies it in workers.
 _Defined: TypeAlias = "tuple[bytes, bytes]"
 
 # Executors to stop at exit.
@@ -47,7 +47,7 @@ _pools: Live[WorkerPool] = Live()
 class Processes(Workers):
     """Worker processes; see `processes`.
 
-    Thread safety: you may call every method from every thread.
+    Thread safety: every method may be called from any thread.
     """
 
     made_by = "pipeline.processes"
@@ -56,7 +56,7 @@ class Processes(Workers):
         self, count: int, setup: Callable[[], Any] | None, method: str, preload: Collection[str] | None = None
     ) -> None:
         self._made_of = count, setup, method, preload
-        self._max_workers = self._processes = count  # named as in executors of the standard library
+        self._max_workers = self._processes = count  # same name as in the standard library's executors
         self._pid = os.getpid()
         self._kept = False
         self._known: weakref.WeakKeyDictionary[functools.partial[Any], _Defined] = weakref.WeakKeyDictionary()
@@ -75,7 +75,7 @@ class Processes(Workers):
         """Have a worker call a function.
 
         Returns:
-            A Future. Its exception is what the function raised, with the worker's traceback as its `__cause__`;
+            A Future. Its exception is the function's exception, with the worker's traceback as its `__cause__`;
             a WorkerDied (an AbortedError) if the worker died; or a BrokenWorkers if none can start.
 
         Raises:
@@ -112,16 +112,16 @@ class Processes(Workers):
             self._pool.rest()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let the workers end when they have done what was submitted.
+        """Let the workers end when they have finished the submitted calls.
 
         Args:
-            wait: Return when they have.
-            cancel_futures: Cancel what no worker has begun.
+            wait: Return when they have ended.
+            cancel_futures: Cancel calls no worker has begun.
         """
         self._pool.close(cancel_futures, wait)
 
     def numbers(self) -> list[int]:
-        """Return the ids of the running processes."""
+        """Return the running processes' ids."""
         workers = [thread.worker for thread in self._pool.threads if isinstance(thread, _ProcessThread)]
         return [each.process.pid for each in workers if each is not None and each.process.pid is not None]
 
@@ -157,7 +157,7 @@ class Processes(Workers):
         return known
 
 
-@atexit.register  # registered after multiprocessing's own handler, so it runs before that kills the processes
+@atexit.register  # registered after multiprocessing's own handler, so it runs first, before the processes are killed
 def _stop_all() -> None:
     for _, pool in _pools.numbered():
         pool.stop(wait=True)
@@ -175,7 +175,7 @@ def _unreadable(error: Unreadable) -> Exception:
 
 
 class _ProcessThread(WorkerThread):
-    """Keeps one worker: starts it, hands it calls and takes its results; starts another one if it dies."""
+    """Keeps one worker: starts it, sends it calls and takes its results; starts another one if it dies."""
 
     def __init__(self, starter: spares.Starter, pool: WorkerPool, number: int) -> None:
         super().__init__(pool, number)
@@ -227,14 +227,14 @@ class _ProcessThread(WorkerThread):
             return
         try:
             result = self.worker.result(message)
-        except BaseException as error:  # unpickling the user's classes may raise anything
+        except BaseException as error:  # unpickling user classes may raise anything
             result = FailedItem(error)  # type: ignore[arg-type]
         self._in_vain = 0
         failure: BaseException | None = None
         if isinstance(result, FailedItem):
             failure = result.error
         if isinstance(failure, Unknown):
-            self.worker.forget(self.sent[0].function[0])  # with the next iterator it may succeed
+            self.worker.forget(self.sent[0].function[0])  # it may succeed with the next iterator
             broken = BrokenWorkers(f"a worker process cannot make the function: {failure}")
             broken.__cause__, failure = failure.__cause__, broken
         elif isinstance(failure, Unreadable):
@@ -278,8 +278,10 @@ class _ProcessThread(WorkerThread):
         return worker
 
     def _died(self, error: Exception) -> None:
-        """The worker is dead or lost, or could not be started. The call that it was at has failed; others may do what
-        it had not begun."""
+        """Handle a dead or lost worker, or one that did not start.
+
+        Its current call fails, and others may take the calls it had not begun.
+        """
         worker, calls = self.worker, list(self.sent)
         self.worker = None
         lost = None if isinstance(error, (EOFError, ConnectionError)) else error

@@ -1,4 +1,4 @@
-"""WorkerForkServer: a process that has imported libraries and forks workers that need not import them again."""
+"""WorkerForkServer: a process with libraries imported; its forked workers need not import them again."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from typing import Any
 
 from pipeline.workers import needs
 
-# Limit for the path of a socket in bytes; Linux allows a few more.
+# Limit for a socket's path in bytes; Linux allows a few more.
 _LONGEST_PATH = 100
 
-# The suffix that `multiprocessing` adds to the path of the temporary folder.
+# The suffix `multiprocessing` adds to the temporary folder's path.
 _FOLDER, _SOCKET = "pymp-12345678", "listener-12345678"
 
 
 class WorkerForkServer(forkserver.ForkServer):
-    """Our own fork server, because the server of `multiprocessing` imports nothing more once it runs.
+    """Our own fork server, because the one in `multiprocessing` imports nothing more once it runs.
 
     It ends once it is unreferenced and its processes have ended.
 
@@ -31,7 +31,7 @@ class WorkerForkServer(forkserver.ForkServer):
         modules: Modules to import before it forks; failures are ignored.
 
     Attributes:
-        limit: Limit for its descriptors, and those of its processes; None before it runs.
+        limit: The descriptor limit for it and its processes; None before it runs.
     """
 
     def __init__(self, modules: Collection[str]) -> None:
@@ -44,12 +44,12 @@ class WorkerForkServer(forkserver.ForkServer):
 
     @property
     def pid(self) -> int | None:
-        """Its number; None if it does not run."""
+        """Its process id; None if it does not run."""
         found: int | None = self.__dict__["_forkserver_pid"]
         return found
 
     def ensure_running(self) -> None:
-        """Start it, if it does not run."""
+        """Start it if it does not run."""
         with _short_paths():
             super().ensure_running()
 
@@ -60,7 +60,7 @@ class WorkerForkServer(forkserver.ForkServer):
     def successor(self, alive: bool) -> WorkerForkServer:
         """Return the server to use when this one has failed, alive or not.
 
-        If it ended before its first fork, an import has ended it.
+        If it ended before its first fork, an import caused it.
         """
         other = WorkerForkServer(self.modules)
         other._forked = self._forked
@@ -80,13 +80,13 @@ def _leave(server: dict[str, Any]) -> None:
 _current = WorkerForkServer(())
 
 
-_left: list[int] = []  # processes of abandoned servers
+_left: list[int] = []  # abandoned servers' processes
 
 
 def server_of(modules: Collection[str]) -> WorkerForkServer:
     """Return a server with these modules imported before it forks. For one thread at a time.
 
-    Its processes have the same limit of descriptors as this one.
+    Its processes have this process's descriptor limit.
     """
     limit = descriptors()
     if not _current.modules.issuperset(modules):
@@ -98,7 +98,7 @@ def server_of(modules: Collection[str]) -> WorkerForkServer:
 
 
 def descriptors() -> tuple[int, int]:
-    """Return how many descriptors a process may have now, and at most."""
+    """Return this process's current and maximum number of descriptors."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
@@ -117,7 +117,7 @@ def _replace(server: WorkerForkServer) -> None:
 
 @contextlib.contextmanager
 def _short_paths() -> Iterator[None]:
-    """Let `multiprocessing` make its sockets in another folder, if their paths would be too long."""
+    """Let `multiprocessing` make its sockets in another folder if their paths would be too long."""
     config = process.current_process()._config  # type: ignore[attr-defined]
     given = config.get("tempdir")
     folder = given or os.path.join(tempfile.gettempdir(), _FOLDER)
@@ -134,7 +134,7 @@ def _short_paths() -> Iterator[None]:
             config["tempdir"] = given
 
 
-_folders: list[str] = []  # at most one: the folder of this process
+_folders: list[str] = []  # at most one: this process's folder
 
 
 def _short_folder(long: str) -> str:
@@ -150,7 +150,7 @@ def _short_folder(long: str) -> str:
 
 
 def _forget() -> None:
-    """In a forked process: the server is its parent's."""
+    """Reset in a forked process, where the server is the parent's."""
     global _current
     _current = WorkerForkServer(())
     _left.clear()
@@ -163,8 +163,8 @@ os.register_at_fork(after_in_child=_forget)
 def _require_descriptors() -> None:
     """Raise OSError unless this process may open enough files for a fork.
 
-    These are a socket and two pipes here; the server, with the same limit, needs two more for each process that it has.
-    It ends, with a traceback, if the connection does before that.
+    A fork needs a socket and two pipes here. The server, with the same limit, needs two more per existing process, and
+    ends with a traceback if the connection breaks before this.
     """
     with contextlib.ExitStack() as stack:
         for _ in range(4):
@@ -192,7 +192,7 @@ class _Popen(popen_forkserver.Popen):
         finally:
             context.set_spawning_popen(None)
         server = server_of(process_obj.modules)
-        self._server = server  # keeps the server alive until it has reported how its last process ended
+        self._server = server  # keeps the server alive until it has reported its last process's end
         try:
             server.ensure_running()
             _require_descriptors()
@@ -203,7 +203,7 @@ class _Popen(popen_forkserver.Popen):
                 file.write(data.getbuffer())
             self.pid = forkserver.read_signed(self.sentinel)
         except (EOFError, OSError) as error:
-            # A server whose client gave up halfway ends, but possibly a moment later.
+            # A server abandoned by its client ends, but possibly a moment later.
             _replace(server.successor(alive=not isinstance(error, (EOFError, ConnectionError))))
             raise
         server.forked()
@@ -214,7 +214,7 @@ class Forked(context.ForkServerProcess):
 
     Args:
         modules: Libraries for the server to import.
-        options: Options of a `multiprocessing` process.
+        options: Options for a `multiprocessing` process.
     """
 
     def __init__(self, modules: Collection[str], **options: Any) -> None:

@@ -1,9 +1,8 @@
-"""Results of worker processes in anonymous shared memory, so a kill leaves nothing behind.
+"""Results from worker processes in anonymous shared memory, so a kill leaves nothing behind.
 
-A worker writes each large array of a result into a segment of its own, whose descriptor it has sent to the process that
-started it as soon as there was a segment. That process makes arrays over it. When the last of them is gone it tells the
-worker, which then writes another result there: the kernel need not clear pages that are used again. Nobody keeps a
-descriptor, so the arrays may be many.
+A worker writes each large result array into its own segment, and sends the segment's descriptor to its parent when
+it makes the segment. The parent makes arrays over it. When the last array is gone it tells the worker to reuse the
+segment, so the kernel need not clear the pages again. No descriptor is kept, so there may be many arrays.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from numpy.typing import NDArray
 from pipeline._batch import MappedMemory
 from pipeline.workers import pickling
 
-# Arrays of at least this size use shared memory; smaller ones are sent in the message.
+# Arrays with at least this size use shared memory; smaller ones are sent in the message.
 LARGE = 1 << 16
 
 
 class Memory(MappedMemory):
-    """A segment. Nobody else writes to it while there are arrays over it, so a queue may borrow its rows."""
+    """A segment. Nothing else writes to it while there are arrays over it, so a queue may borrow its rows."""
 
     __slots__ = ()
     steady = True  # required by the compiled core
@@ -40,7 +39,7 @@ class Reply(NamedTuple):
 
     Attributes:
         stream: The pickled result, or its segment and size.
-        buffers: The segments of its arrays, and their sizes.
+        buffers: The arrays' segments and sizes.
         given_up: Segments no longer used by the worker.
     """
 
@@ -50,11 +49,11 @@ class Reply(NamedTuple):
 
 
 class SharedSegment:
-    """A segment as its worker has it.
+    """A segment in its worker.
 
     Args:
-        number: How many there were before it.
-        size: Its bytes.
+        number: Number of earlier segments.
+        size: Size in bytes.
         send: Sends its descriptor to the parent process.
 
     Raises:
@@ -73,7 +72,7 @@ class SharedSegment:
 
 
 def unnamed(size: int) -> int:
-    """Return the descriptor of anonymous shared memory of this size. The caller closes it.
+    """Return a descriptor for anonymous shared memory with this size. The caller closes it.
 
     Raises:
         OSError: There is no memory, or there are too many descriptors.
@@ -92,10 +91,10 @@ def unnamed(size: int) -> int:
 
 
 class Writer:
-    """The segments of a worker. For one thread.
+    """A worker's segments. For one thread.
 
     Args:
-        send: Sends a descriptor, as `SharedSegment` wants it.
+        send: Sends a descriptor, as in `SharedSegment`.
     """
 
     def __init__(self, send: Callable[[int], object]) -> None:
@@ -103,24 +102,24 @@ class Writer:
         self._count = 0
         self._free: dict[int, SharedSegment] = {}
         self._lent: dict[int, SharedSegment] = {}
-        self._taken: dict[int, SharedSegment] = {}  # of the current result, by address
+        self._taken: dict[int, SharedSegment] = {}  # for the current result, by address
         self._given_up: list[int] = []
 
     def segment(self, size: int) -> SharedSegment:
-        """A new segment."""
+        """Return a new segment."""
         segment = SharedSegment(self._count, size, self._send)
         self._count += 1
         return segment
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """As `numpy.empty`; a large array lies in a segment."""
+        """Allocate as `numpy.empty` does; large arrays in a segment."""
         size = math.prod(shape) * dtype.itemsize
         if size < LARGE or dtype.hasobject:
             return np.empty(shape, dtype)
         return np.ndarray(shape, dtype, buffer=self._take(size).memory)
 
     def take_back(self, numbers: Iterable[int]) -> None:
-        """Nobody uses these segments any more."""
+        """Reuse these segments, because they are unused now."""
         for number in numbers:
             self._free[number] = self._lent.pop(number)
 
@@ -174,7 +173,7 @@ class Writer:
         return segment
 
     def _place(self, raw: memoryview) -> SharedSegment:
-        """The segment where these bytes lie; they are copied if they lie elsewhere."""
+        """Return the segment with these bytes; they are copied if they are elsewhere."""
         address = np.frombuffer(raw, np.uint8).__array_interface__["data"][0]
         if address not in self._taken:
             segment = self._take(raw.nbytes)
@@ -190,7 +189,7 @@ def _rounded(size: int) -> int:
 
 
 class Reader:
-    """The segments of a worker in its parent process. For one thread; arrays may be collected in any."""
+    """A worker's segments in its parent process. For one thread; arrays may be collected in any."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -207,7 +206,7 @@ class Reader:
         return memoryview(self._memories[0]).cast("q")
 
     def result(self, reply: Reply) -> Any:
-        """Return the result in a reply. Its large arrays lie in segments, which are theirs until they are gone.
+        """Return the result in a reply. Its large arrays use segments until they are collected.
 
         Raises:
             Exception: The result cannot be unpickled.
@@ -219,7 +218,7 @@ class Reader:
         return pickle.loads(stream, buffers=buffers)
 
     def freed(self) -> list[int]:
-        """The segments of arrays collected since the last call."""
+        """Return the segments of arrays collected since the last call."""
         return [self._freed.popleft() for _ in range(len(self._freed))]
 
     def _lend(self, number: int, size: int) -> NDArray[np.uint8]:

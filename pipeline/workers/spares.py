@@ -15,18 +15,18 @@ from pipeline.workers.pool import GRACE, BrokenWorkers
 from pipeline.workers.process import Copy, Worker
 from pipeline.workers.server import Forked, descriptors
 
-# Seconds for which an idle worker is kept.
+# Seconds to keep an idle worker.
 KEPT = 60.0
 
 
 class ProcessKind(NamedTuple):
-    """The properties in which two workers must agree to replace each other.
+    """The properties that must be equal for two workers to replace each other.
 
     Attributes:
         method: How it was started.
         setup: Its pickled setup function.
-        around: Properties inherited from the program: its folder, the path of modules, the limit of descriptors; with
-            "spawn" the environment.
+        around: Properties inherited from the program: its folder, module path and descriptor limit; with "spawn" also
+            the environment.
     """
 
     method: str
@@ -35,7 +35,7 @@ class ProcessKind(NamedTuple):
 
 
 class Starter:
-    """Starts the workers of an executor, or takes spare ones.
+    """Starts an executor's workers, or takes spare ones.
 
     Args:
         method: How processes start.
@@ -45,17 +45,17 @@ class Starter:
 
     def __init__(self, method: str, setup: bytes | None, preload: Collection[str] | None) -> None:
         self._method, self._setup, self._preload = method, setup, preload
-        self._modules: set[str] = set()  # the modules of its functions
+        self._modules: set[str] = set()  # its functions' modules
 
     def need(self, modules: Collection[str]) -> None:
-        """Note where functions come from."""
+        """Note the modules with the functions."""
         self._modules.update(modules)
 
     def worker(self, name: str) -> Worker:
         """Return a spare worker, or a new one.
 
         Raises:
-            BrokenWorkers: This process may start none.
+            BrokenWorkers: This process must not start any.
             Exception: A new Worker raised it.
         """
         self._check_program()
@@ -110,7 +110,7 @@ _keeping: list[threading.Thread] = []  # threads in `keep`
 
 
 def keep(worker: Worker) -> None:
-    """Keep an idle worker, and end it if it is not taken for a while.
+    """Keep an idle worker for a while, then end it if it is not taken.
 
     A copy of the program ends at once: the program's variables may change before the next iterator.
     """
@@ -130,7 +130,7 @@ def keep(worker: Worker) -> None:
 
 
 def _take(kind: ProcessKind, mine: dict[str, int]) -> Worker | None:
-    """Return a spare worker of a kind with the program's current modules."""
+    """Return a spare worker with this kind and the program's current modules."""
     _drop_dead()
     with _lock:
         for worker in _spares:
@@ -162,7 +162,7 @@ def end_all() -> None:
 
 
 def _forget() -> None:
-    """In a forked process: they are its parent's."""
+    """Reset in a forked process, where the workers are the parent's."""
     global _lock
     _lock = threading.Lock()
     _spares.clear()

@@ -1,4 +1,4 @@
-"""One thread for torch and BLAS in each worker process: there is a worker for each processor already."""
+"""One thread for torch and BLAS in each worker process, because there is a worker per processor already."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import ctypes
 import os
 import sys
 
-# Environment variables that libraries read on import.
+# Environment variables read by libraries on import.
 _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
-# Modules linked to a BLAS, and the name of its function that sets the number of threads.
+# Modules linked to a BLAS, and the function that sets its thread count.
 _LINKED = ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath", "scipy.linalg._fblas")
 _SETTERS = tuple(f"{prefix}openblas_set_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "")) + (
     "MKL_Set_Num_Threads",
@@ -18,7 +18,7 @@ _SETTERS = tuple(f"{prefix}openblas_set_num_threads{suffix}" for prefix in ("sci
 
 
 def one_thread_each() -> None:
-    """Have libraries compute in one thread, unless the environment has a number: those loaded, and those to come."""
+    """Limit libraries to one thread unless the environment has a number: loaded ones, and later imports."""
     given = any(name in os.environ for name in _VARIABLES)
     for name in _VARIABLES:
         os.environ.setdefault(name, "1")
@@ -34,7 +34,7 @@ def one_thread_each() -> None:
 
 
 def _limit(file: str) -> None:
-    """Limit the BLAS of a compiled module, if it is a known one."""
+    """Limit a compiled module's BLAS, if it is a known one."""
     with contextlib.suppress(OSError, TypeError):
         library = ctypes.CDLL(file)
         for name in _SETTERS:

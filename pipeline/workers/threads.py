@@ -1,4 +1,4 @@
-"""Threads: an executor of threads, which end when idle. AtOnce: one without threads."""
+"""Threads: an executor with threads that end when idle. AtOnce: one without threads."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _pools: Live[WorkerPool] = Live()
 class Threads(Workers):
     """Worker threads; see `threads`.
 
-    Unlike those of a ThreadPoolExecutor, its locks are never left locked by Ctrl-C.
+    Unlike a ThreadPoolExecutor's locks, its locks are never left locked by Ctrl-C.
 
-    Thread safety: you may call every method from every thread.
+    Thread safety: every method may be called from any thread.
     """
 
     in_process = True
@@ -34,7 +34,7 @@ class Threads(Workers):
 
     def __init__(self, count: int, setup: Callable[[], Any] | None = None, abandons: bool = False) -> None:
         self._made_of = count, setup, abandons
-        self._max_workers = count  # by this name executors of the standard library have it too
+        self._max_workers = count  # same name as in the standard library's executors
         self._kept = False
         self._pool = WorkerPool(count, functools.partial(_CallingThread, setup))
         self._pool.abandons = abandons
@@ -46,10 +46,10 @@ class Threads(Workers):
         return self._max_workers
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have a thread call a function. One of its own threads does so at once: it might wait for itself.
+        """Call a function in a thread. The executor's own threads call it directly, to avoid deadlocks.
 
         Returns:
-            A Future. Its exception is what the function raised.
+            A Future. Its exception is the function's exception.
 
         Raises:
             RuntimeError: After `shutdown`; a BrokenWorkers if `setup` has failed.
@@ -61,22 +61,24 @@ class Threads(Workers):
         return future
 
     def rest(self) -> None:
-        """Let threads end when they have done what was submitted, but not within a `with` block. A garbage collection
-        may call this anywhere: it waits for no lock."""
+        """Let threads end when they have finished the submitted calls, except within a `with` block.
+
+        Garbage collection may call this anywhere, because it waits for no lock.
+        """
         if not self._kept:
             self._pool.rest()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let the threads end when they have done what was submitted.
+        """Let the threads end when they have finished the submitted calls.
 
         Args:
-            wait: Return when they have. A thread of its own is not waited for.
-            cancel_futures: Cancel what no thread has begun.
+            wait: Return when they have ended. Called in one of its own threads, it does not wait for that thread.
+            cancel_futures: Cancel calls no thread has begun.
         """
         self._pool.close(cancel_futures, wait)
 
     def numbers(self) -> list[int]:
-        """Return the native ids of the running threads."""
+        """Return the running threads' native ids."""
         return [each.native_id for each in self._pool.threads if each.native_id is not None]
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
@@ -121,7 +123,7 @@ class _CallingThread(WorkerThread):
             pass
 
     def _call_next(self) -> bool:
-        """See to the next call; whether there was one. Nothing of it is left when this returns."""
+        """Handle the next call; return whether there was one. Nothing from it is left when this returns."""
         call = self.pool.take(self)
         if call is None:
             return False
@@ -141,16 +143,16 @@ class _CallingThread(WorkerThread):
 class AtOnce(Workers):
     """Calls functions in the submitting thread.
 
-    Thread safety: you may call every method from every thread.
+    Thread safety: every method may be called from any thread.
     """
 
     _max_workers = count = 0
-    chunk_seconds = 0.001  # the extra latency of an example in a chunk
+    chunk_seconds = 0.001  # an example's extra latency in a chunk
     in_process = True
     made_by = "None"
 
     def numbers(self) -> Sequence[int]:
-        """Return the numbers of the threads: there are none."""
+        """Return no ids: there are no threads."""
         return ()
 
     def rest(self) -> None:

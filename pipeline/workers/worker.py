@@ -1,4 +1,4 @@
-"""The main loop of a worker process."""
+"""A worker process's main loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.workers.line import Line
 from pipeline.workers.shared import Writer
 from pipeline.workers.thread_limits import one_thread_each
 
-# Indices into the page that a worker shares with its parent process.
+# Indices into the page shared by a worker and its parent process.
 BEGUN, ITEM, STOP = range(3)
 
 
@@ -28,9 +28,9 @@ class Task(NamedTuple):
     """A request to a worker.
 
     Attributes:
-        function: A digest of the function.
+        function: The function's digest.
         definition: The pickled function; None if the worker has it.
-        arguments: Pickled.
+        arguments: Pickled arguments.
         freed: Unused segments.
         forgotten: Digests of functions to forget first.
     """
@@ -48,7 +48,7 @@ class Rest(NamedTuple):
     Attributes:
         freed: Unused segments.
         forgotten: Digests of functions to forget.
-        seconds: How long it waits for other work before it ends.
+        seconds: Seconds to wait for other work before ending.
     """
 
     freed: list[int]
@@ -62,22 +62,22 @@ _UNDER_GUARD = (
 
 
 class Unknown(Exception):
-    """A function cannot be made in a worker. Its cause is why."""
+    """A function cannot be made in a worker. Its cause is the reason."""
 
 
 class Unreadable(Exception):
-    """The arguments of a function cannot be made in a worker. Its cause is why."""
+    """A function's arguments cannot be made in a worker. Its cause is the reason."""
 
 
 class Stopped(BaseException):
-    """Nobody wants the result any more."""
+    """The result is no longer needed."""
 
 
 def work(end: socket.socket, setup: bytes | None) -> None:
-    """Be a worker. The main function of the process.
+    """Run a worker: the process's main function.
 
     Args:
-        end: Its end of the connection with its parent.
+        end: Its connection to its parent.
         setup: The pickled function to call first.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
@@ -136,7 +136,7 @@ def _answer(line: Line, writer: Writer, functions: dict[bytes, Callable[..., Any
 
 
 def _leave_unless(process: int) -> None:
-    """End this process if it is a child forked by the function, which returned like the worker.
+    """End this process if the function forked it and returned in the child.
 
     Otherwise its answer would be mistaken for the worker's next result.
     """
@@ -164,7 +164,7 @@ def _undefined(*args: Any, **kwargs: Any) -> Any:
 
 
 def _noting(page: Any) -> Callable[[int], None]:
-    """The hook that `map_chunk` calls before each item."""
+    """Return the hook `map_chunk` calls before each item."""
 
     def at(index: int) -> None:
         if page[STOP]:
@@ -175,10 +175,10 @@ def _noting(page: Any) -> Callable[[int], None]:
 
 
 def _die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends.
+    """Make the kernel kill this process when its parent ends.
 
-    A waiting thread would be powerless while a function holds the GIL. Elsewhere than on
-    Linux the process ends when it has done its task.
+    A waiting thread would be powerless while a function holds the GIL. On systems other than Linux, the process ends
+    after its current task.
     """
     parent = multiprocessing.parent_process()
     if parent is None or not hasattr(fcntl, "F_SETSIG"):

@@ -1,4 +1,4 @@
-"""RecordInput: batches with records from TFRecord files, in random order, forever."""
+"""RecordInput: batches of TFRecord records in random order, forever."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class RecordInput:
         self._compression = TFRecordOptions.get_compression_type_string(compression_type)
 
     def get_yield_op(self) -> Any:
-        """Return the next records as a string vector; with `batches`, as lists with scalars.
+        """Return the next records as a string vector; with `batches`, as lists of scalars.
 
         Raises:
             NotFoundError: At run time, if there are no files or no records.

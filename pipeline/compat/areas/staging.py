@@ -249,7 +249,7 @@ class MapStagingArea(_Area):
 
         Args:
             key: An int64 scalar.
-            vals: Tensors, or a dict with tensors.
+            vals: Tensors, or a dict of tensors.
             indices: Component indices if `vals` is a list.
             name: Name of the operation.
 

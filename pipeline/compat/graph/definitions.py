@@ -1,4 +1,4 @@
-"""NodeDef, GraphDef and AttrValue: messages TensorFlow prints and saves a graph with."""
+"""NodeDef, GraphDef and AttrValue: the messages for printing and saving a graph in TensorFlow."""
 
 from __future__ import annotations
 

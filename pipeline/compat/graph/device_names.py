@@ -1,4 +1,4 @@
-"""Device names and their parts, and how a `device` context names its operations' device."""
+"""Device names and their parts, and device names for operations in a `device` context."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Controller:
 
 
 class Placement:
-    """Base class for Graph with operation devices."""
+    """Base class for Graph that sets the devices of operations."""
 
     def __init__(self) -> None:
         self._contexts = Contexts()

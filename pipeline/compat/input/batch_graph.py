@@ -116,7 +116,7 @@ def _dequeued(request: BatchArguments, sources: Sequence[Sequence[Any]], scope: 
 
 
 def in_order(tensors: Any) -> Any:
-    """Return a dict's tensors, sorted by the keys' text; anything else as is."""
+    """Return the tensors of a dict sorted by the text of their keys; anything else as is."""
     return [tensors[key] for key in sorted(tensors, key=str)] if isinstance(tensors, dict) else tensors
 
 

@@ -26,7 +26,7 @@ def batch(
     """Batch examples in the order in which queue runner threads evaluate them.
 
     Args:
-        tensors: One example, or many with `enqueue_many`: a list, tuple or dict with tensors, including sparse ones.
+        tensors: One example, or many with `enqueue_many`: a list, tuple or dict of tensors, including sparse ones.
         batch_size: Examples per batch, an int or an int32 scalar.
         num_threads: Threads that evaluate `tensors`; with several the order is random.
         capacity: Queue capacity, in examples.
@@ -63,7 +63,7 @@ def maybe_batch(
     """Batch the examples to keep; see `batch` for the other arguments.
 
     Args:
-        keep_input: A bool, evaluated with each example; with `enqueue_many` also a vector with one bool per example.
+        keep_input: A bool, evaluated with each example; with `enqueue_many` also a bool vector, one per example.
 
     Raises:
         ValueError: The rank of `keep_input` is unknown or not one of these.
@@ -85,7 +85,7 @@ def batch_join(
     """Batch examples from several sources, each evaluated by its own thread; see `batch`.
 
     Args:
-        tensors_list: A list with one list, tuple or dict of tensors per source, with equal dtypes and shapes.
+        tensors_list: One list, tuple or dict of tensors per source, with equal dtypes and shapes.
 
     Raises:
         ValueError: The list is empty; keys or shapes differ.

@@ -1,4 +1,4 @@
-"""Buckets from tf.contrib.training: batches with similar examples, such as similar lengths.
+"""Buckets from tf.contrib.training: batches of similar examples, such as sequences of similar length.
 
 One queue per bucket holds examples; a queue above them holds finished batches.
 """
@@ -57,7 +57,7 @@ def bucket(
 
     Args:
         which_bucket: The example's bucket index, an int32 scalar.
-        batch_size: Examples per batch, or a list with one number per bucket.
+        batch_size: Examples per batch, or a list, one number per bucket.
         num_buckets: Number of buckets.
         capacity: Maximum number of finished batches, and of examples in a bucket.
         bucket_capacities: Maximum number of examples per bucket, if it differs.
@@ -193,7 +193,7 @@ def bucket_by_sequence_length(
         The lengths, an int32 vector, and the batch: a list for a list, even with a single tensor.
 
     Raises:
-        TypeError: `bucket_boundaries` is not a list or tuple with integers.
+        TypeError: `bucket_boundaries` is not a list or tuple of integers.
         ValueError: There are no boundaries, or they do not increase.
     """
     _check_boundaries(bucket_boundaries)

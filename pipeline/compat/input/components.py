@@ -33,7 +33,7 @@ def common_dtypes(sources: Sequence[Sequence[Any]]) -> list[Any]:
 
 
 def common_shapes(sources: Sequence[Sequence[Any]], enqueue_many: bool) -> list[list[int | None]]:
-    """Return the first source's example shapes; the other sources' must be compatible.
+    """Return the example shapes in the first source; those in other sources must be compatible.
 
     Raises:
         ValueError: They are not; a tensor's rank is unknown, or 0 while it holds many sources.

@@ -21,7 +21,7 @@ _PAUSE = 0.05
 
 
 def as_keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
-    """Convert `keep_input` to a tensor: a scalar, or a vector with one bool per example.
+    """Convert `keep_input` to a tensor: a bool scalar, or a vector with one bool per example.
 
     Raises:
         ValueError: The rank is unknown, above 1, or 1 for single examples.

@@ -186,7 +186,7 @@ def slice_input_producer(
         name: Scope name.
 
     Returns:
-        A list with one tensor per tensor in `tensor_list`. A tensor with fewer rows raises InvalidArgumentError when it
+        A list of tensors, one per tensor in `tensor_list`. A tensor with fewer rows raises InvalidArgumentError when it
         is evaluated at an index it lacks.
 
     Raises:
@@ -206,7 +206,7 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
     """Make a local variable with the sorted names of files matching a pattern; its initializer finds them.
 
     Args:
-        pattern: A glob pattern or a vector with several, string.
+        pattern: A string: a glob pattern, or a vector of patterns.
 
     Returns:
         A string variable with unknown shape; reading it before it is initialised raises FailedPreconditionError.

@@ -1,4 +1,4 @@
-"""rejection_sample and stratified_sample from tf.contrib.training: batches with randomly kept examples.
+"""rejection_sample and stratified_sample from tf.contrib.training: batches of randomly kept examples.
 
 An example is kept with a probability, as in `maybe_batch`. `stratified_sample` chooses the probabilities for the
 requested class proportions in each batch.
@@ -56,7 +56,7 @@ def rejection_sample(
     runtime_checks: bool = False,
     name: str | None = None,
 ) -> list[Tensor]:
-    """Make batches with examples, each kept with its own probability.
+    """Make batches of examples, each kept with its own probability.
 
     Args:
         tensors: One example's tensors; many examples with `enqueue_many`.
@@ -147,7 +147,7 @@ def _single(many: Sequence[Any], capacity: int, threads: int) -> list[Tensor]:
 
 
 def _kept(example: Sequence[Any], probability: Any, batch_size: Any, threads: int) -> list[Tensor]:
-    """Return batches with the kept examples, as a list even for one tensor."""
+    """Return batches of the kept examples, as a list even for one tensor."""
     batches = maybe_batch(example, less(random_uniform([]), probability), batch_size, threads)
     return batches if isinstance(batches, list) else [batches]
 

@@ -1,4 +1,4 @@
-"""batch_sequences_with_states from tf.contrib.training: batches with sequence segments and states between them."""
+"""batch_sequences_with_states from tf.contrib.training: batches of segments, with states passed between them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def batch_sequences_with_states(
         input_key: The example's key, a string; unique among unfinished examples.
         input_sequences: Tensors or SparseTensors by name, with time as the first axis.
         input_context: Tensors or SparseTensors by name, for all segments in the example.
-        input_length: The example's steps, an int32 scalar; None uses the sequences' length, with `pad`.
+        input_length: The example's steps, an int32 scalar; None uses the length of the sequences, with `pad`.
         initial_states: The first segment's states, by name.
         num_unroll: Steps per segment.
         batch_size: Segments per batch, an int or an int32 scalar.
@@ -93,7 +93,7 @@ def batch_sequences_with_states(
 
 
 class NextQueuedSequenceBatch:
-    """A batch with segments, returned by `batch_sequences_with_states`.
+    """A batch of segments, returned by `batch_sequences_with_states`.
 
     Attributes:
         key: Each segment's key: "00001_of_00003:" and the example's key.

@@ -86,11 +86,11 @@ class LoggingTensorHook(SessionRunHook):
     """Logs tensor values.
 
     Args:
-        tensors: A list with tensors or their names, or a dict from labels to them.
+        tensors: A list of tensors or their names, or a dict from labels to them.
         every_n_iter: Log every n runs.
         every_n_secs: Log every n seconds.
         at_end: Also log at the end.
-        formatter: Makes the text from a dict with the values.
+        formatter: Makes the text from a dict of values.
 
     Raises:
         ValueError: Not exactly one of `every_n_iter` and `every_n_secs` is given; with `at_end` both may be missing.

@@ -2,7 +2,7 @@
 
 If an operation takes one element from a queue or one record from a reader, computes on that row alone, and enqueues one
 element into another queue, it may run on a block instead. A block has as many elements as are ready upstream and fit
-downstream: the same elements in the same order, without waiting for any. A row with 784 floats through
+downstream: the same elements in the same order, without waiting for any. A row of 784 floats through
 slice_input_producer and batch takes 28 us in TensorFlow, and 1.3 us in blocks.
 """
 
@@ -280,7 +280,7 @@ class _BlockMover:
 
 
 def _vector(value: Any) -> Any:
-    """Return one value as a block with one row."""
+    """Return one value as a block of one row."""
     return object_vector([value]) if isinstance(value, bytes) else np.asarray(value)[None]
 
 

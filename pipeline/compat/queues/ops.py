@@ -142,7 +142,7 @@ def _take_many(run: SessionRun, queue: Any, n: Any) -> Any:
 
 
 def _stacked(value: Any) -> Any:
-    """Return a value as a batch with one row."""
+    """Return a value as a batch of one row."""
     return object_vector([value]) if isinstance(value, bytes) else np.asarray(value)[None]
 
 

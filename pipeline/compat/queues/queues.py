@@ -22,9 +22,9 @@ class QueueBase:
     Make a queue with a subclass or with `from_list`.
 
     Args:
-        dtypes: List with the components' DTypes.
-        shapes: List with their shapes, or None.
-        names: List with their names, or None.
+        dtypes: List of component DTypes.
+        shapes: List of component shapes, or None.
+        names: List of component names, or None.
         queue_ref: The queue handle's tensor.
 
     Thread safety: the operations may run in several threads of a session at the same time.
@@ -52,8 +52,8 @@ class QueueBase:
         """Make a queue whose operations use `queues[index]`.
 
         Args:
-            index: An integer scalar or a tensor with one.
-            queues: Non-empty list with queues that have equal dtypes and names.
+            index: An integer scalar, as a number or tensor.
+            queues: Non-empty list of queues with equal dtypes and names.
 
         Raises:
             TypeError: `queues` is not such a list.
@@ -98,7 +98,7 @@ class QueueBase:
         """Return an operation that enqueues one element.
 
         Args:
-            vals: A list or tuple with the components, a single component by itself, or a dict if the queue has names.
+            vals: A list or tuple of the components, a single component by itself, or a dict if the queue has names.
             name: Name of the operation.
 
         Raises:
@@ -134,7 +134,7 @@ class QueueBase:
         """Dequeue `n` elements; return their tensors, stacked.
 
         Args:
-            n: An int32 scalar or a tensor with one.
+            n: An int32 scalar, as a number or tensor.
             name: Name of the operation.
 
         Raises:
@@ -199,7 +199,7 @@ class FIFOQueue(QueueBase):
 
     Args:
         capacity: Maximum number of elements; negative or None for no limit.
-        dtypes: The components' DType, or a list with one per component.
+        dtypes: DType of the components, or a list with one per component.
         shapes: Fully defined component shapes; None allows any shape, and makes `dequeue_many` unavailable.
         names: Component names; elements are then dicts.
         shared_name: All sessions share the queue with this name.
@@ -297,7 +297,7 @@ class PriorityQueue(QueueBase):
 
     Args:
         capacity, names, shared_name, name: As in FIFOQueue; `names` includes the priority's name.
-        types: The other components' DTypes.
+        types: DTypes of the other components.
         shapes: Their shapes.
     """
 

@@ -42,7 +42,7 @@ class ConcurrentSteps:
     def follow(self, run: SessionRun, values: list[Any]) -> None:
         """Take all steps, in order unless one waits.
 
-        The first failure cancels the others' waits and is raised once they have ended.
+        The first failure cancels all other waits and is raised once they have ended.
         """
         dead: set[Operation] = set()
         for number, step in enumerate(self.steps):

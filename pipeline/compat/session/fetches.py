@@ -1,4 +1,4 @@
-"""Fetches: the tensors and operations computed by a run, and its results' structure."""
+"""Fetches: the tensors and operations computed by a run, and the structure of its results."""
 
 from __future__ import annotations
 

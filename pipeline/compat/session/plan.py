@@ -71,7 +71,7 @@ class Plan:
             keep_pages()
 
     def run(self, run: SessionRun, given: Sequence[Any] = ()) -> list[Any]:
-        """Return the fetches' values, None for operations.
+        """Return the values of the fetches, None for operations.
 
         Args:
             run: The session run.
@@ -176,5 +176,5 @@ class Subplan:
         self._inputs, self._outputs = list(inputs), list(outputs)
 
     def run(self, run: SessionRun, values: Sequence[Any]) -> list[Any]:
-        """Return the outputs' values for these input values."""
+        """Return the values of the outputs for these input values."""
         return run.state(self, lambda: Plan(self._outputs, self._inputs)).run(run, values)

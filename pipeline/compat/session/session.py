@@ -71,10 +71,10 @@ class BaseSession:
         return [_Device()]
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        """Run the operations needed by the fetches, each once, and return the fetches' values.
+        """Run the operations needed by the fetches, each once, and return the values of the fetches.
 
         Args:
-            fetches: A tensor, operation, variable, SparseTensor or name, or lists, tuples and dicts with these.
+            fetches: A tensor, operation, variable, SparseTensor or name, or lists, tuples and dicts of these.
             feed_dict: Values to use for tensors instead of computing them.
             options: RunOptions; `timeout_in_ms` limits the run.
             run_metadata: Ignored.

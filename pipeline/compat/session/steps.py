@@ -20,11 +20,11 @@ class KernelStep(NamedTuple):
     kernel: Callable[..., Any]
     stateful: bool  # the kernel takes the run as its first argument
     inputs: tuple[int, ...]
-    outputs: Any  # the only output's place, or a tuple with places
+    outputs: Any  # the only output's place, or a tuple of places
     op: Operation
     guarded: bool  # within a branch: skipped if the other branch is taken
     last: tuple[int, ...] = ()  # places not read later, so their old values can be dropped
-    given: Callable[..., Any] | None = None  # like `kernel`, but takes a list with its values, and empties it
+    given: Callable[..., Any] | None = None  # like `kernel`, but takes a list of its values, and empties it
 
     @property
     def reads(self) -> bool:

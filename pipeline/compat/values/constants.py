@@ -67,7 +67,7 @@ def _shaped(array: Any, sizes: tuple[Any, ...], verify: bool) -> Any:
 
 
 def to_array(value: Any, dtype: DType | None) -> Any:
-    """Return `value` as the NumPy array for a constant; strings become an object array with bytes."""
+    """Return `value` as the NumPy array for a constant; strings become an object array of bytes."""
     if isinstance(value, (np.ndarray, np.generic)) or callable(getattr(value, "__array__", None)):
         return _from_numpy(np.asarray(value), dtype)
     if value is None:
@@ -232,7 +232,7 @@ def _check(value: Any, dtype: DType) -> None:
 
 
 def _strings(value: Any) -> Any:
-    """Return an object array with bytes."""
+    """Return an object array of bytes."""
     if isinstance(value, (str, bytes)):
         array = np.empty((), object)
         array[()] = _bytes(value)

@@ -25,7 +25,7 @@ def register_tensor_conversion_function(base_type: Any, conversion_func: Any, pr
     """Make `convert_to_tensor` use a function for instances of one or more classes.
 
     Args:
-        base_type: A class, or a tuple with classes.
+        base_type: A class, or a tuple of classes.
         conversion_func: Called with (value, dtype=, name=, as_ref=); returns a tensor or NotImplemented.
         priority: Functions with a lower priority are tried first.
 

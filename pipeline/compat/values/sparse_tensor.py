@@ -96,17 +96,17 @@ class SparseTensor:
 
     @property
     def name(self) -> str:
-        """The values' name."""
+        """Name of the values."""
         return self._values.name
 
     @property
     def dtype(self) -> DType:
-        """The values' DType."""
+        """DType of the values."""
         return self._values.dtype
 
     @property
     def graph(self) -> Any:
-        """The tensors' graph."""
+        """Graph of the tensors."""
         return self._indices.graph
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
@@ -137,17 +137,17 @@ class IndexedSlices:
 
     @property
     def name(self) -> str:
-        """The values' name."""
+        """Name of the values."""
         return self.values.name  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> DType:
-        """The values' DType."""
+        """DType of the values."""
         return self.values.dtype  # type: ignore[no-any-return]
 
     @property
     def graph(self) -> Any:
-        """The tensors' graph."""
+        """Graph of the tensors."""
         return self.values.graph
 
     def __repr__(self) -> str:

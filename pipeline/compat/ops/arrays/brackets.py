@@ -59,7 +59,7 @@ def getitem(tensor: Any, key: Any) -> Tensor:
 
     Args:
         tensor: A tensor or variable.
-        key: An int, scalar integer tensor, slice, Ellipsis, None or a tuple with these; or a boolean mask.
+        key: An int, scalar integer tensor, slice, Ellipsis, None or a tuple of these; or a boolean mask.
 
     Raises:
         TypeError: An index is something else.

@@ -82,7 +82,7 @@ def static_shape(sizes: Sizes, masks: Masks, begin: Any, end: Any, strides: Any,
     Args:
         sizes: The tensor's shape.
         masks: The slice's masks.
-        begin: A list with ints, or None if unknown.
+        begin: A list of ints, or None if unknown.
         end: As `begin`.
         strides: As `begin`.
         count: Length of the specification, if it is known.

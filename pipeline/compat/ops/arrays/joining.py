@@ -148,7 +148,7 @@ def _unknown_like(tensor: Tensor) -> Any:
 
 
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split") -> Any:
-    """Split a tensor along `axis` into a list with its parts.
+    """Split a tensor along `axis` into a list of parts.
 
     Args:
         value: The tensor.

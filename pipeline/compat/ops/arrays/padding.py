@@ -149,7 +149,7 @@ def pad(
 
 
 def _refine(made: Tensor, paddings: Any) -> None:
-    """Set the static size of each axis with known paddings, even if other axes' paddings are unknown."""
+    """Set the static size of each axis with known paddings, even if the paddings of other axes are unknown."""
     pairs = _known(made.op.inputs[1] if isinstance(paddings, Tensor) else paddings)
     sizes = made.op.inputs[0].shape.sizes
     if sizes is None or pairs is None or made.shape.is_fully_defined():

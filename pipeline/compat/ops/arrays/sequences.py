@@ -63,7 +63,7 @@ def range_node(start: Any, limit: Any, delta: Any, name: str | None = None) -> T
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range") -> Tensor:
-    """Return a vector with numbers from `start` in steps of `delta`, excluding `limit`.
+    """Return a vector of numbers from `start` up to `limit`, excluded, in steps of `delta`.
 
     Args:
         start: The first number. As the only argument, it is the limit and the first number is 0.
@@ -111,11 +111,11 @@ def one_hot(
         on_value: A scalar, 1 by default.
         off_value: A scalar, 0 by default.
         axis: Axis for the vectors in the result, the last one by default.
-        dtype: Result dtype; by default the values' dtype, or float32.
+        dtype: Result dtype; by default the dtype of the values, or float32.
         name: Name of the op.
 
     Raises:
-        TypeError: The values' dtypes and `dtype` differ.
+        TypeError: The dtypes of the values and `dtype` differ.
         ValueError: `depth` is negative or not a scalar; `axis` is out of range.
     """
     place = -1 if axis is None else int(axis)

@@ -44,7 +44,7 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
     Args:
         condition: A bool scalar.
-        data: A list with tensors to show in the error message.
+        data: A list of tensors to show in the error message.
         summarize: Number of elements to show per tensor; 3 by default, all if negative.
         name: Name of the op.
     """

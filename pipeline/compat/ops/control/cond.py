@@ -179,7 +179,7 @@ def cond(
 
     Args:
         pred: A bool scalar.
-        true_fn: Called without arguments; returns tensors, operations or nested structures with them.
+        true_fn: Called without arguments; returns tensors, operations or nested structures of them.
         false_fn: The same; its results must have the same structure and dtypes.
         strict: Keep a single-element list result as a list.
         name: Scope name.

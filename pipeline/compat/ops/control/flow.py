@@ -50,7 +50,7 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
     """Return one operation that finishes once all `inputs` have run.
 
     Args:
-        inputs: Operations, tensors and nested lists with them.
+        inputs: Operations, tensors and nested lists of them.
         kwargs: `name`.
 
     Raises:

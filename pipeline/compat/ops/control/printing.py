@@ -24,7 +24,7 @@ def Print(
 
     Args:
         input_: Any tensor.
-        data: A list with tensors to print.
+        data: A list of tensors to print.
         message: Start of the line.
         first_n: Print only the first n times; always by default.
         summarize: Number of elements to print per tensor; 3 by default, all if negative.

@@ -32,10 +32,10 @@ def py_func(func: Any, inp: Any, Tout: Any, stateful: bool = True, name: str | N
     """Return the results of `func(*inp)`, called in every run with NumPy values (bytes for strings).
 
     Args:
-        func: Returns a value, or a list with values, with exactly the dtypes `Tout`. Runs in several threads may call
+        func: Returns a value, or a list of values, with exactly the dtypes `Tout`. Runs in several threads may call
             it at the same time.
         inp: Tensors or Python values.
-        Tout: A dtype or a list with dtypes; for an empty list the operation itself is returned.
+        Tout: A dtype or a list of dtypes; for an empty list the operation itself is returned.
         stateful: True if the same inputs may give different results.
         name: Name of the op.
 

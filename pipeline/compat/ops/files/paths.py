@@ -110,7 +110,7 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
 
 
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield (directory, its directories' names, its files' names) for a directory tree.
+    """Yield (directory, names of its subdirectories, names of its files) for a directory tree.
 
     Args:
         top: First directory; one that does not exist yields nothing.

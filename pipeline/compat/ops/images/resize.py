@@ -81,7 +81,7 @@ def _unless_of_size(checked: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _rows(checked: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the kernel for a block with equally shaped batches."""
+    """Return the kernel for a block of equally shaped batches."""
 
     def rows(is_row: tuple[bool, ...], images: Any, size: Any) -> Any:
         if is_row != (True, False) or images.ndim != 5:

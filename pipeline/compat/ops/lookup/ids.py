@@ -110,7 +110,7 @@ def index_table_from_tensor(
     """Return a table from a vector's values to their indices, int64.
 
     Args:
-        mapping: A vector with strings or integers.
+        mapping: A vector of strings or integers.
         num_oov_buckets: Number of buckets for other keys.
         default_value: Number for other keys, if there are no buckets.
         dtype: Dtype for lookups.

@@ -114,7 +114,7 @@ class _Entries:
 
 
 class KeyValueTensorInitializer:
-    """Fills a table from two vectors with equal lengths.
+    """Fills a table from two vectors of equal length.
 
     Args:
         keys: Strings or integers.
@@ -307,7 +307,7 @@ class StaticHashTable:
         """Return values for the keys in a tensor or SparseTensor.
 
         Raises:
-            TypeError: The keys' dtype is not `key_dtype`.
+            TypeError: The dtype of the keys is not `key_dtype`.
             FailedPreconditionError: At run time, if the table is not filled.
         """
         sparse = keys if isinstance(keys, SparseTensor) else None

@@ -111,7 +111,7 @@ def binary(
         doc: The function's docstring.
         integers: Kernel for integers, if they need another.
         result: Output dtype, if it differs from the inputs'.
-        names: The inputs' names.
+        names: Names of the inputs.
     """
     # Integer kernels stay bare, because ufuncs do not warn when integers wrap. Division does, and wraps itself in
     # quiet.

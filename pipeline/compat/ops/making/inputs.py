@@ -59,7 +59,7 @@ def first_input(name: str, value: Any, allowed: tuple[str, ...] | None = None, d
         tensor = convert_to_tensor(value, name=name, preferred_dtype=default)
     else:
         # The default counts only if the value's own dtype is not allowed, such as float32 for [], or if it has none,
-        # such as a list with an int64 and an int32 tensor.
+        # such as a list of an int64 and an int32 tensor.
         try:
             tensor = convert_to_tensor(value, name=name)
             fits = tensor.dtype.base_dtype.name in allowed

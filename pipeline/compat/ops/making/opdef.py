@@ -154,8 +154,8 @@ def op(
         op_type: Its type, and its name by default.
         definition: Its inputs; see `convert_inputs`.
         values: The caller's values for them.
-        rule: Computes a list with (dtype, shape) per output from the tensors; ValueError if they do not fit.
-        kernel: Computes the value, or a list with values. Here strings are always arrays.
+        rule: Computes a list of (dtype, shape), one per output, from the tensors; ValueError if they do not fit.
+        kernel: Computes the value, or a list of values. Here strings are always arrays.
         name: The name.
         attrs: Attributes besides the dtypes.
         rows: Kernel for row blocks.

@@ -44,7 +44,7 @@ def encoded(value: Any) -> bytes:
 
 
 def map_strings(function: Callable[[bytes], Any], values: Any, dtype: Any = object) -> Any:
-    """Apply a function to each string; `dtype` is the results' dtype."""
+    """Apply a function to each string; `dtype` is the dtype of the results."""
     if isinstance(values, bytes):
         result = function(values)
         return result if dtype is object else np.dtype(dtype).type(result)

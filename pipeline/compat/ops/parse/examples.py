@@ -54,7 +54,7 @@ def parse_single_example(
 def parse_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """Parse a vector with serialized Examples, or a single one.
+    """Parse a vector of serialized Examples, or a single one.
 
     Args:
         serialized: A string vector or scalar.
@@ -86,7 +86,7 @@ def parse_example(
 def sparse_and_dense(outputs: Sequence[Tensor], sparse: int) -> list[Any]:
     """Return the SparseTensors and the dense tensors from a parse op's outputs.
 
-    The outputs begin with all sparse tensors' indices, then all their values, then all their shapes.
+    The outputs begin with the indices of all sparse tensors, then all their values, then all their shapes.
     """
     parts = zip(outputs[:sparse], outputs[sparse : 2 * sparse], outputs[2 * sparse : 3 * sparse], strict=True)
     return [SparseTensor(*part) for part in parts] + list(outputs[3 * sparse :])
@@ -162,7 +162,7 @@ class _Parse:
         return one_or_all([one[i] for i in range(3) for one in sparse] + dense)
 
     def rows(self, is_row: Sequence[bool], serialized: Any, names: Any, *keys_and_defaults: Any) -> Any:
-        """Parse a block with single Examples; None (run per Example) unless all features have a fixed shape."""
+        """Parse a block of single Examples; None (run per Example) unless all features have a fixed shape."""
         if not self._only_fixed or not is_row[0] or any(is_row[1:]) or serialized.ndim != 1 or np.size(names):
             return None
         try:

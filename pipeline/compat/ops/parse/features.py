@@ -116,7 +116,7 @@ def default_tensor(one: Dense) -> Tensor:
 
 
 class Defaults:
-    """The features with their default tensors' values; constant ones are evaluated only once."""
+    """The features with the values of their default tensors; constant ones are evaluated only once."""
 
     def __init__(self, asked: Asked, tensors: list[Tensor]) -> None:
         self._wanted = asked.wanted()

@@ -1,4 +1,4 @@
-"""The SequenceExample parsers' kernel: context features and feature list steps to arrays."""
+"""Kernel of the SequenceExample parsers: context features and feature list steps to arrays."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def parse_single_sequence_example(
         name: Scope name.
 
     Returns:
-        Two dicts with tensors and SparseTensors: the context, and the feature lists with steps as their first axis.
+        Two dicts of tensors and SparseTensors: the context, and the feature lists with steps as their first axis.
 
     Raises:
         ValueError, TypeError: The features are invalid.

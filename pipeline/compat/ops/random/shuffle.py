@@ -53,7 +53,7 @@ class _Shuffles:
 
 
 class _Shuffling:
-    """A shuffle's kernel; each session has its own position in the seeds' random numbers."""
+    """Kernel of a shuffle; each session has its own position in the random numbers for the seeds."""
 
     def __init__(self, seeds: tuple[int, int]) -> None:
         self._seeds = seeds

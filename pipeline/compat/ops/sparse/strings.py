@@ -27,7 +27,7 @@ _DTYPE, _SHAPE, _CONTENT = 1, 2, 4
 
 
 def serialize_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
-    """Serialize a sparse tensor to a vector with three strings.
+    """Serialize a sparse tensor to a vector of three strings.
 
     Args:
         sp_input: A SparseTensor.

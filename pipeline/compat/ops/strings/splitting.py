@@ -32,7 +32,7 @@ def string_split(
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> Any:
-    """Split each string in a vector at every delimiter byte; return a sparse matrix with the parts.
+    """Split each string in a vector at every delimiter byte; return a sparse matrix of the parts.
 
     Args:
         source: A string vector.
@@ -69,10 +69,10 @@ def split(
     source: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Split each string as Python's `str.split` does; return a sparse matrix with the parts.
+    """Split each string as Python's `str.split` does; return a sparse matrix of the parts.
 
     Args:
-        input: A string vector, or a scalar, treated as a vector with one element.
+        input: A string vector, or a scalar, treated as a vector of one element.
         sep: The separator; None or "" for runs of whitespace.
         maxsplit: The maximum number of splits, -1 for no limit.
         result_type: "SparseTensor", because the drop-in has no ragged tensors.
@@ -246,7 +246,7 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     """Concatenate strings from several tensors elementwise.
 
     Args:
-        inputs: A list with equally shaped string tensors; scalars broadcast.
+        inputs: A list of string tensors with equal shapes; scalars broadcast.
         separator: Text between the strings.
         name: Name of the op.
 

@@ -47,7 +47,7 @@ def _name(parts: _Parts) -> str:
 
 
 def device_function(asked: Any) -> Callable[[Operation], str] | None:
-    """Return the function a `device` context names an operation's device with.
+    """Return the function that names the device of an operation in a `device` context.
 
     The operation already has its device from the inner contexts.
     """

@@ -214,7 +214,7 @@ def as_shape(shape: Any) -> TensorShape:
 
 
 def unknown_shape(rank: int | None = None) -> TensorShape:
-    """Return a shape with nothing known except, if given, the rank."""
+    """Return a shape with unknown sizes, and an unknown rank unless it is given."""
     return TensorShape(None if rank is None else (None,) * rank)
 
 

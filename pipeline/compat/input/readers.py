@@ -98,7 +98,7 @@ class WholeFileReader(ReaderBase):
     """Reads whole files: the key is the file name, the value its content.
 
     Args:
-        on_error: "raise" or "skip": after a work item's error continue with the next one; `num_errors` counts them.
+        on_error: "raise", or "skip" to continue with the next work item after an error; `num_errors` counts them.
         max_errors: With "skip", the maximum number of errors; the next one is raised. None means no limit.
         max_record_bytes: A larger file raises ResourceExhaustedError; None means no limit.
     """

@@ -98,7 +98,7 @@ def stratified_sample(
     threads_per_queue: int = 1,
     name: str | None = None,
 ) -> tuple[list[Tensor], Tensor]:
-    """Make batches with given class proportions; examples from the other classes are dropped more often.
+    """Make batches with given class proportions; overrepresented classes are dropped more often.
 
     Args:
         tensors: One example's tensors; many examples with `enqueue_many`.

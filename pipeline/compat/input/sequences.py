@@ -99,9 +99,9 @@ class NextQueuedSequenceBatch:
         key: Each segment's key: "00001_of_00003:" and the example's key.
         next_key: The next segment's key; "STOP:" and the example's key after the last one.
         sequence: Each segment's index in its example.
-        sequence_count: The example's segment count.
+        sequence_count: Segment count of the example.
         length: Steps per segment, without padding.
-        total_length: The whole example's steps.
+        total_length: Steps in the whole example.
         insertion_index: Increasing numbers per example.
         batch_size: Number of segments.
         sequences: Tensors [batch_size, num_unroll, ...] by name.

@@ -28,7 +28,7 @@ def _element(value: Any) -> str:
 
 
 def _nested(value: Any, depth: int, left: list[int]) -> str:
-    """Return one axis's elements, at most `left[0]`; subtract their count from it."""
+    """Return the elements of one axis, at most `left[0]`; subtract their count from it."""
     if left[0] <= 0:
         return ""
     if value.ndim == 1:

@@ -1,4 +1,4 @@
-"""fill, zeros, ones: tensors with one repeated value."""
+"""fill, zeros, ones: tensors of one repeated value."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None) -> Tensor:
-    """Return a tensor with zeros; with False for bool, empty strings for string.
+    """Return a tensor of zeros; of False for bool, of empty strings for string.
 
     Args:
         shape: A list, TensorShape, or int32 or int64 vector.
@@ -62,7 +62,7 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layo
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None) -> Tensor:
-    """Return a tensor with ones, with True for bool; arguments as in `zeros`."""
+    """Return a tensor of ones, of True for bool; arguments as in `zeros`."""
     kind = as_dtype(dtype).base_dtype
     return _repeated("ones", shape, kind, True if kind.np.kind == "b" else 1, name)
 

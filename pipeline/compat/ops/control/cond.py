@@ -1,4 +1,4 @@
-"""cond: runs one of two branches; stand-ins for outer tensors inside branches."""
+"""cond: runs one of two branches; Context: gives branches stand-ins for outer tensors."""
 
 from __future__ import annotations
 

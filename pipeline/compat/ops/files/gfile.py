@@ -88,9 +88,7 @@ class GFile:
             raise self._translated(error) from error
 
     def readline(self) -> Any:
-        r"""Return the next line with its "
-        " but without "\r"; empty at the end of the file.
-        """
+        r"""Return the next line with its "\n" but without "\r"; empty at the end of the file."""
         reader = self._for_reading()
         try:
             line = reader.readline()

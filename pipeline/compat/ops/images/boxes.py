@@ -120,7 +120,7 @@ def sample_distorted_bounding_box(
         name: Name of the op and its scope.
 
     Returns:
-        begin and size, for `tf.slice`, and the crop as a box, float32 [1, 1, 4].
+        `begin` and `size` for `tf.slice`, and the crop as a box, float32 [1, 1, 4].
 
     Raises:
         InvalidArgumentError: At run time, if an argument is out of range, or there are no boxes.

@@ -305,7 +305,7 @@ def argmax(
     """Return the index of the largest element along an axis, the first among equals.
 
     Args:
-        input: A tensor with real numbers or bool.
+        input: A tensor of real numbers or bool.
         axis: The axis, 0 unless given; `dimension` is its old name.
         name: Name of the op.
         dimension: See `axis`.

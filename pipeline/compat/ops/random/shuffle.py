@@ -33,7 +33,7 @@ def _blocks(count: int) -> int:
 class _Shuffles:
     """One session's position in a shuffle's random numbers.
 
-    `used` counts groups with four numbers drawn so far; `lock` guards it.
+    `used` counts the groups of four numbers drawn so far; `lock` guards it.
     """
 
     def __init__(self, seeds: tuple[int, int]) -> None:

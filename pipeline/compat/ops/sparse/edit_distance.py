@@ -81,7 +81,7 @@ def _paired(ours: list[Any], theirs: list[Any]) -> Iterator[tuple[tuple[int, ...
 
 
 def levenshtein(a: Any, b: Any) -> int:
-    """Return the minimum number of insertions, deletions and replacements from one sequence to the other."""
+    """Return how many insertions, deletions and replacements turn one sequence into the other."""
     steps = np.arange(len(b) + 1)
     row = steps
     for element in a:

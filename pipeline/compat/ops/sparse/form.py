@@ -91,7 +91,7 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
     """Return a bool tensor [..., vocab_size] with True where an id occurs.
 
     Args:
-        sp_input: A SparseTensor with ids.
+        sp_input: A SparseTensor of ids.
         vocab_size: Number of different ids.
         name: Name of the op.
     """

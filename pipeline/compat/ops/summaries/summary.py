@@ -20,7 +20,7 @@ from pipeline.compat.values.convert import convert_to_tensor
 
 
 def scalar(name: Any, tensor: Any, collections: Any = None, family: Any = None) -> Tensor:
-    """Return a number's summary.
+    """Return a summary of a number.
 
     Args:
         name: Name of the op; with its scope it is the tag. Invalid characters become "_".
@@ -39,7 +39,7 @@ def scalar(name: Any, tensor: Any, collections: Any = None, family: Any = None) 
 
 
 def histogram(name: Any, values: Any, collections: Any = None, family: Any = None) -> Tensor:
-    """Return a value distribution's summary.
+    """Return a summary of a value distribution.
 
     Args:
         name: As in `scalar`.

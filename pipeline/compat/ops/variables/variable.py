@@ -47,7 +47,7 @@ class VariableAggregation(Enum):
 
 
 class Variable:
-    """A value operations read and assign. Each session has its own, and must initialize it.
+    """A value read and assigned by operations. Each session has its own, and must initialize it.
 
     Args:
         initial_value: A tensor, a Python value, or a function that takes no arguments and returns either.

@@ -44,8 +44,8 @@ class DataLoader(Loader):
         Args:
             data: A dataset of batches, such as `source.batch(128)`; or its iterator, for one epoch. If JAX has
                 several processes and the dataset has no `shard`, each reads its part.
-            device: A `jax.Device` or `jax.sharding.Sharding`; a structure of them like the batch's, with one for a
-                whole part if you like; or None for JAX's default. If a sharding spans several processes, each passes
+            device: A `jax.Device` or `jax.sharding.Sharding`; a structure like the batch's, where one value may
+                stand for a whole part; or None for JAX's default. If a sharding spans several processes, each passes
                 its rows of the global array.
             prefetch: Number of batches on the device in addition to your current one; at most 64.
 

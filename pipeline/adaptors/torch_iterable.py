@@ -19,7 +19,7 @@ from pipeline.keywords import tells_keywords
 # torch DataLoader's iterator over an IterableDataset, in its own process or in a worker.
 _Fetcher = torch.utils.data._utils.fetch._IterableDatasetFetcher
 
-# Number of epochs to draw from in a worker without `set_epoch`.
+# Number of epochs a worker draws from if `set_epoch` was not called.
 _ROUNDS = 1 << 20
 
 
@@ -30,8 +30,8 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     A dataset that cannot be split raises a FailedPreconditionError, because every worker would read all of it. If your
     dataset has its own threads or processes, prefer this module's `DataLoader`.
 
-    Each `iter` begins an epoch. Workers living for one epoch draw the order from their seed by torch's DataLoader. With
-    several `torch.distributed` processes call `set_epoch`.
+    Each `iter` begins an epoch. Workers started for a single epoch draw the order from the seed set by torch's
+    DataLoader. With several `torch.distributed` processes call `set_epoch`.
 
     Thread safety: use it from one thread at a time.
 
@@ -67,7 +67,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         self._shared = shard
         self._check_shares()
         self._epoch: int | None = None  # set by `set_epoch`, until the epoch begins
-        self._worker: Any = None  # the worker using the loader
+        self._worker: Any = None  # the worker that made the loader
         self._loader: TensorEpochs | None = None
         self._parent: tuple[int, int] | None = None
 

@@ -65,7 +65,7 @@ def refuse_utf_16(begin: bytes, name: str, function: str) -> None:
 
 
 def refuse_binary(begin: bytes, name: str, function: str) -> None:
-    """As `refuse_utf_16`, but for formats without lines, recognized by their first bytes."""
+    """As `refuse_utf_16`, and also for other formats with bytes at the start that begin no line of text."""
     refuse_utf_16(begin, name, function)
     for mark, what in _FORMATS.items():
         if begin.startswith(mark):

@@ -60,7 +60,8 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Filenames:
 def files_below(pattern: str) -> list[str]:
     """Find names as `match_filenames_once` does, but let `**` between slashes stand for folders at any depth, or none.
 
-    At the end it stands for all files at any depth. Links to folders are followed, unless they lead to a parent.
+    At the end it stands for all files at any depth. Links to folders are followed, unless they lead back to an
+    enclosing folder.
 
     Raises:
         InvalidArgumentError, OSError: As for `match_filenames_once`.

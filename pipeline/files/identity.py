@@ -30,7 +30,7 @@ def file_identity(name: str | bytes, ends: bool = True) -> list[Any] | None:
     """Return a file's identity: it differs after a change to the file.
 
     Args:
-        name: A path, or a URL that fsspec knows.
+        name: A path, or a URL supported by fsspec.
         ends: Read 64 KiB at either end; readers of whole files pass False.
 
     Returns:

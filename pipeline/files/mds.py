@@ -46,11 +46,11 @@ class Shard(NamedTuple):
 
     Attributes:
         name: Path or URL of the file to read.
-        size: Its bytes.
-        raw_size: Its bytes when decompressed.
+        size: Its size in bytes.
+        raw_size: Its decompressed size in bytes.
         compression: "" for none.
         hashes: Its hashes by algorithm name.
-        samples: Sample count.
+        samples: Number of samples.
         columns: Their columns.
     """
 

@@ -21,7 +21,7 @@ def open_file(name: bytes, compression: str = "") -> OpenFile:
     """Open a file for reading.
 
     Args:
-        name: A path, or a URL that fsspec knows, such as `s3://bucket/file`.
+        name: A path, or a URL supported by fsspec, such as `s3://bucket/file`.
         compression: "GZIP", "ZLIB", "BZIP2", "XZ", "ZSTD", or anything else for none.
 
     Raises:

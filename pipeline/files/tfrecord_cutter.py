@@ -25,7 +25,7 @@ def tf_record_iterator(
     """Iterate over a TFRecord file's records.
 
     Args:
-        path: A path, or a URL that fsspec knows, such as `s3://bucket/file`.
+        path: A path, or a URL supported by fsspec, such as `s3://bucket/file`.
         options: TFRecordOptions, or a compression type: "GZIP", "ZLIB", or "" or None for none.
         max_record_bytes: A longer record raises ResourceExhaustedError; None means no limit.
 
@@ -118,7 +118,7 @@ class RecordCutter:
     def _scan(self, data: bytes, position: int) -> tuple[list[bytes], NDArray[np.int64]]:
         """Return the complete records up to the first wrong length, and the distance from `position` to each end.
 
-        Records as long as the first are found without looking at each length, which saves 40 ns per 290.
+        Records as long as the first are found without looking at each length, which saves 40 of 290 ns per record.
         """
         length = self._lengths[data[position : position + HEADER.size]]
         values = _run(data, position, length)

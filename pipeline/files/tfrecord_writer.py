@@ -27,7 +27,7 @@ class TFRecordWriter:
     called from any thread; records do not mix.
 
     Args:
-        path: A path, or a URL that fsspec knows, such as `s3://bucket/file`.
+        path: A path, or a URL supported by fsspec, such as `s3://bucket/file`.
         options: TFRecordOptions, or a compression type: "GZIP", "ZLIB", or "" or None for none.
 
     Raises:

@@ -146,7 +146,7 @@ class _Arrays(Table):
 
     @functools.cached_property
     def at_hand(self) -> bool:  # type: ignore[override]
-        """True if a batch only gathers rows; objects may vary in shape, and are read per example."""
+        """True if a block only needs to gather rows; objects may vary in shape, so they are read per example."""
         return self._gathered is not None and in_memory(self._gathered)
 
     @functools.cached_property
@@ -183,9 +183,9 @@ class _Arrays(Table):
 
 
 def _without_keys(given: Any) -> Any:
-    """Return a sparse matrix that looks like a structure in another form, and anything else unchanged.
+    """Convert a sparse matrix that looks like a structure; return anything else unchanged.
 
-    SciPy's format of keys is a dict, and a Zarr group is a dataclass.
+    SciPy's dictionary-of-keys format is a dict, and a Zarr group is a dataclass.
     """
     if is_sparse_group(given):
         return SparseGroup(given)
@@ -267,7 +267,7 @@ class _Mapped(_InMemory):
 
 
 class _InFile:
-    """A file with rows read when they are taken."""
+    """A file; its rows are read when they are taken."""
 
     def __init__(self, file: NpyFile) -> None:
         self._file = file

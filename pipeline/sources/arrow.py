@@ -89,7 +89,7 @@ def arrow(
 
 
 def _converted(given: Any, columns: Sequence[str] | None) -> Any:
-    """Convert another library's table with pyarrow; columns nobody requested may have any type.
+    """Convert another library's table with pyarrow; unrequested columns may have any type.
 
     Raises:
         InvalidArgumentError: Arrow has no type for a column.
@@ -122,7 +122,7 @@ def _refuse_objects(table: Any, columns: Sequence[str] | None) -> None:
 
 
 def _rows_where(table: Any, names: list[str], where: Where, casts: Mapping[str, Any]) -> Any:
-    """The rows with a true expression, and some of their columns, as they are read."""
+    """Return the rows satisfying an expression, with some of their columns, as they are read."""
     rows = table.select(names + [name for name in where.columns if name not in names])
     rows = takeable(table_as(rows, schema_as_read(rows.schema, casts), "arrow"))
     numbers = where.rows(rows.select(where.columns), "arrow")
@@ -153,7 +153,7 @@ class _Table(Table):
 
     @functools.cached_property
     def at_hand(self) -> bool:  # type: ignore[override]
-        """True if a batch only gathers rows."""
+        """True if a block only needs to gather rows."""
         arrays = self._rows.ready()
         return arrays is not None and gathers(tuple(arrays), len(self)) and in_memory(arrays)
 

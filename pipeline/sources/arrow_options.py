@@ -220,7 +220,7 @@ class Where:
         return [*first, *self._needed([*others, *first], right)]
 
     def rows(self, table: Any, place: str) -> NDArray[np.int64]:
-        """Return the indices of a Table's rows with a true expression.
+        """Return the indices of the rows in a Table that satisfy the expression.
 
         Raises:
             InvalidArgumentError: It cannot be computed; `place` is the location of the rows.

@@ -1,4 +1,4 @@
-"""TakenRows: table rows returned by a library by index, as Arrow."""
+"""TakenRows: the rows of a table in another library, read by index as Arrow data."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from pipeline.sources.nodes import Table
 # Rows sampled by a digest: each may cost a read, and they may be images.
 _SAMPLED = 64
 
-# Sequential reads fetch pieces: least and most rows, and approximate bytes. Pieces grow, because a row's size is not
-# known in advance.
+# Sequential reads fetch pieces: minimum and maximum rows, and approximate bytes. Pieces grow, because a row's size is
+# not known in advance.
 _LEAST, _MOST, _PIECE_BYTES = 8, 4096, 8 << 20
 
 

@@ -220,7 +220,7 @@ class Once:
 
 
 class RowSelection:
-    """Rows by index, at least one. They are checked once for all columns for being neighbours.
+    """Rows by index, at least one. One check for neighbours serves all columns.
 
     Attributes:
         neighbours: The rows' slice; None if they are not neighbours in order.

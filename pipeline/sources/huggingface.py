@@ -178,7 +178,7 @@ class _Stream(Parts):
             dataset.set_epoch(epoch + 1)  # 0 keeps the order
         if place:
             dataset.load_state_dict(copy.deepcopy(place))
-        before = place or {}  # a dataset's state before its first example is not its position
+        before = place or {}  # a dataset's state before its first example is no position
         for piece in dataset.iter(batch_size=min(_PIECE, self.most)):
             yield before, self._form.piece(piece)
             before = copy.deepcopy(dataset.state_dict())

@@ -333,7 +333,7 @@ class Called(Stream):
         self._results, self._name = Results(function, self._failed), name_of(function)
 
     def _failed(self, error: Exception) -> bool:
-        """Record the end of the input, or the failed call; return True to skip the example."""
+        """Add the reason or the failed call to the error; return True to skip the example."""
         if isinstance(error, CancelledError):
             return False
         if isinstance(error, OutOfRangeError):

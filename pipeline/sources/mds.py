@@ -213,7 +213,7 @@ class _Samples(FileTable):
         return f"{self.names[file]}:{inside}"
 
     def facts(self) -> dict[str, Any]:
-        # The index identifies the shards as well as their ends, used by other tables, would.
+        # Unlike other tables, this does not read the ends of the files: the index identifies the shards just as well.
         index = {"files": len(self.names), **names_of(self.names), "index": digest_of(self._shards)}
         return {**index, "columns": self.columns, "whole": self.sizes is not None}
 

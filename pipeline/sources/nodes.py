@@ -29,7 +29,7 @@ from pipeline.tracebacks import from_handler
 # Bits in an example's number that count examples within a part.
 _INSIDE = 36
 
-# Most examples made together from a piece.
+# Maximum number of examples made together from a piece.
 _MOST = 1024
 
 _ENDS_BEFORE = "it ends before its saved position: it has fewer examples than when the state was saved"
@@ -570,7 +570,7 @@ class PartsStream(Stream):
         self._offset, self._before = whole(offset), whole(before)
         self._pieces: Generator[tuple[Any, Any]] | None = None  # pieces of the part, from `place` on
         self._piece: Any = None  # next: its examples from `_offset` on
-        self._number = 0  # the part's first example
+        self._number = 0  # number of the part's first example
         self._prepared: list[bytes] = []  # remote files fetched ahead
         self._made: Columns | Examples | None = None  # examples made together from the piece
         self._made_at = 0  # their start in the piece

@@ -1,4 +1,4 @@
-"""write_tokens: token documents as a raw file, optionally with Megatron's index next to it."""
+"""write_tokens: documents of token ids as a raw file, optionally with Megatron's index next to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pipeline.keywords import tells_keywords
 def write_tokens(
     path: Any, documents: Iterable[Any], *, dtype: Any = "uint16", end: int | None = None, index: bool = False
 ) -> int:
-    """Write token documents into a `.bin` file, one after another.
+    """Write documents of token ids into a `.bin` file, one after another.
 
     `pipeline.tokens` reads it; so do nanoGPT and, with `index=True`, Megatron. The file is replaced only once it is
     completely written, so an error leaves the old one.

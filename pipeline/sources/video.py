@@ -139,7 +139,7 @@ class _Clips(FileTable):
         return rate
 
     def _counts(self, names: Sequence[str]) -> list[int]:
-        """Return each file's clip count: a clip's last frame is shown before the end."""
+        """Return each file's clip count: a clip's last frame is on screen before the file ends."""
         counts = []
         for head, rate, step in zip(self._heads, self._rates, self._steps, strict=True):
             room = head.duration - (self._count - 1) / rate

@@ -1,4 +1,4 @@
-"""What the benchmarks share: the plain-Python reference beside the compiled queues, and a table at the end."""
+"""Shared benchmark fixtures: the plain-Python reference next to the compiled queues, and a table at the end."""
 
 import sys
 from pathlib import Path
@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))  # for 
 
 @pytest.fixture
 def measure(benchmark):
-    """Measure a call of `count` operations; results are given per operation too."""
+    """Measure a call with `count` operations; results are also given per operation."""
 
     def run(group, function, count=1, **options):
         benchmark.group = group
@@ -38,7 +38,7 @@ def measure(benchmark):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Print medians and minima per operation, and how many times as fast ours is as each baseline of its group."""
+    """Print medians and minima per operation, and how much faster ours is than each baseline in its group."""
     session = getattr(config, "_benchmarksession", None)
     groups = {}
     for one in session.benchmarks if session else []:

@@ -1,4 +1,4 @@
-"""Measures what `pipeline.jax` costs beside `jax.device_put`; in the environment of `make test-jax`."""
+"""Measure the cost of `pipeline.jax` compared with `jax.device_put`, in the environment of `make test-jax`."""
 
 import time
 
@@ -14,7 +14,7 @@ ROUNDS = 300
 
 @pytest.mark.parametrize("label", ["int32", "int64"])
 def test_beside_device_put(benchmark, label):
-    """Batches are there already, so that only the conversion is measured; the least of pairs of runs, in turn."""
+    """Measure only the conversion, with batches made beforehand; the minimum of alternating pairs."""
     batch = {"image": np.zeros((128, 64), np.float32), "label": np.zeros(128, label)}
     loader = pipeline.jax.DataLoader(pipeline.batch(list(np.arange(3)), 1))
     convert = loader._conversion(batch)

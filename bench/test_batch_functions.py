@@ -1,4 +1,4 @@
-"""Measures stack, concatenate, pad and collate beside NumPy."""
+"""Measure stack, concatenate, pad and collate compared with NumPy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Measures batches from every kind of source beside a loop in plain Python and NumPy."""
+"""Measure batches from every kind of source compared with a loop in plain Python and NumPy."""
 
 import itertools
 
@@ -13,7 +13,7 @@ ROW = np.ones(4, np.float32)
 
 
 class Rows:
-    """Endless blocks of the rows of an array."""
+    """Endless blocks of array rows."""
 
     def __init__(self, data):
         self._data = data
@@ -27,7 +27,7 @@ class Rows:
 
 
 def by_hand(examples):
-    """What a loop without a pipeline does: collect examples, stack them."""
+    """Collect examples and stack them, as in a loop without a pipeline."""
     for _ in range(BATCHES):
         np.stack(list(itertools.islice(examples, N)))
 

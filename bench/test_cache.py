@@ -1,4 +1,4 @@
-"""Measures a full cache beside arrays of memory maps, and filling one beside the same dataset without it."""
+"""Measure a full cache compared with memory-mapped arrays, and filling one compared with no cache."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Measures datasets beside the shortest way to the same batches: rows by number, items of lists and generators, map."""
+"""Measure datasets compared with the shortest code for the same batches: rows by index, lists, generators, map."""
 
 import itertools
 
@@ -17,14 +17,14 @@ def drain(batches):
 
 
 def taken(arrays, order):
-    """Batches as np.take makes them."""
+    """Make batches with np.take."""
     for first in range(0, len(order), BATCH):
         numbers = order[first : first + BATCH]
         yield tuple(np.take(array, numbers, axis=0, mode="clip") for array in arrays)
 
 
 def taken_into(arrays, order):
-    """The same into arrays that are there, the fastest way of NumPy: the next batch takes the place of the last one."""
+    """Make batches with np.take into existing arrays, the fastest way in NumPy: each batch replaces the last one."""
     out = [np.empty((BATCH, *array.shape[1:]), array.dtype) for array in arrays]
     for first in range(0, len(order), BATCH):
         numbers = order[first : first + BATCH]
@@ -34,7 +34,7 @@ def taken_into(arrays, order):
 
 
 def stacked(items):
-    """Batches as np.stack makes them of single rows."""
+    """Make batches from single rows with np.stack."""
     items = iter(items)
     while rows := list(itertools.islice(items, BATCH)):
         yield np.stack(rows)
@@ -73,7 +73,7 @@ def test_ten_batches(measure, which):
 
 
 def refilled():
-    """A generator that fills one array again and again."""
+    """Yield one array again and again, refilled each time."""
     row = np.zeros(4, np.float32)
     for i in range(ROWS):
         row[0] = i

@@ -1,4 +1,4 @@
-"""Measures decoders on blocks beside plain Python and NumPy."""
+"""Measure decoders on blocks compared with plain Python and NumPy."""
 
 import csv
 
@@ -28,7 +28,7 @@ def example(i, width, name):
 @pytest.mark.parametrize("width", [4, 784])
 @pytest.mark.parametrize("way", ["ours", "python"])
 def test_parse_example(measure, way, width, names):
-    """A block at once, and its examples one by one."""
+    """Measure a block at once, and its examples singly."""
     block = [example(i, width, b"%04d" if names == "even" else b"%d") for i in range(N)]
     features = {
         "pixels": FixedLenFeature([width], np.float32),

@@ -1,6 +1,6 @@
-"""Measures loops with `deterministic=True` beside the same loops in free order, and what states cost.
+"""Measure loops with `deterministic=True` compared with unordered loops, and the cost of states.
 
-Functions take 10 us each, in Python, so threads can only take turns: what is measured is the order's own cost.
+Functions take 10 us each, in Python, so threads can only take turns: this measures the cost of the order alone.
 """
 
 import itertools
@@ -17,7 +17,7 @@ EXAMPLES, BLOCKS, N = 20_000, 300, 128
 
 @pytest.fixture(scope="module")
 def rows():
-    """The same for both orders: arrays of their own would lie in other pages, of another kind."""
+    """Return the same arrays for both orders: separate ones would be in other pages, with other properties."""
     return np.random.default_rng(1).random((30_000, 784), np.float32)
 
 
@@ -83,7 +83,7 @@ def test_slices(measure, which, shuffled, rows):
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory):
-    """A file of lines, far more than a pool holds."""
+    """Write a file with many more lines than a buffer holds."""
     path = tmp_path_factory.mktemp("lines") / "lines.txt"
     path.write_bytes(b"".join(b"%d,%d\n" % (i, i % 7) for i in range(1_200_000)))
     return str(path)
@@ -107,9 +107,9 @@ def test_state_dict(measure, lines, pool):
 
 @pytest.mark.parametrize("which", ["ours", "cold start"])
 def test_resume(measure, lines, which):
-    """Until the first batch."""
+    """Measure the time until the first batch."""
     with line_loop(lines, 10**5) as loop:
-        for _ in range(3000):  # each line of the pool was drawn anew by then
+        for _ in range(3000):  # by then each line in the buffer was drawn again
             next(loop)
         state = loop.state_dict()
 
@@ -124,7 +124,7 @@ def test_resume(measure, lines, which):
 
 @pytest.mark.parametrize("which", ["with checksum", "without"])
 def test_checksum(measure, which):
-    """Batches of rows of 65 integers, as of digits."""
+    """Measure batches with rows of 65 integers, as for digits."""
     rows = pipeline.arrays(np.random.default_rng(1).integers(0, 16, (128 * 200, 65)))
 
     def run():

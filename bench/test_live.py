@@ -1,7 +1,7 @@
-"""What a monitor costs the pipeline that it looks at: the share of a processor that its thread takes.
+"""Measure the cost of a monitor for its pipeline: the CPU time of its thread.
 
-It holds the GIL while it works, so no pipeline loses more than that. Rates with and without differ by more than this
-from one run to the next.
+It holds the GIL while it works, so no pipeline loses more than that. Rates with and without it differ by more than this
+between runs.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ WORK = {"128 x f32[784]": np.zeros((4096, 784), np.float32), "scalars": np.zeros
 
 
 def terminal(plain):
-    """A table as for a terminal of 120 columns, that nobody sees."""
+    """Return a table for a terminal with 120 columns that is not shown."""
     table = show.LiveTable.__new__(show.LiveTable)
     table._console = live_table.console(io.StringIO(), force_terminal=True, width=120, height=40)
     table.screen = Screen(io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))

@@ -1,6 +1,6 @@
-"""Measures loops while they are traced beside the same loops untraced: what looking costs.
+"""Measure traced loops compared with untraced ones: the cost of tracing.
 
-The function does next to nothing, so that what is measured is the library's own work and what the trace adds to it.
+The function does next to nothing, so this measures the library's own work and the cost added by the trace.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ def drain(loop):
 
 
 def rows():
-    """Blocks of 128 rows, 200 MB in all."""
+    """Return blocks with 128 rows, 200 MB in total."""
     for _ in range(8):
         for i in range(0, len(ROWS), N):
             yield ROWS[i : i + N]

@@ -1,4 +1,4 @@
-"""Measures a Python function in two processes: `map(workers=)` beside what you would write by hand."""
+"""Measure a Python function in two processes: `map(workers=)` compared with handwritten code."""
 
 import itertools
 from concurrent.futures import ProcessPoolExecutor
@@ -14,7 +14,7 @@ BATCHES = 50
 
 
 def decode(number):
-    """Take some 50 us in Python."""
+    """Take about 50 us in Python."""
     values = []
     for _ in range(192):
         number = (number * 1_103_515_245 + 12_345) & 0x7FFFFFFF
@@ -23,7 +23,7 @@ def decode(number):
 
 
 def cheap(number):
-    """Take some 2 us, so that the way to the process and back counts."""
+    """Take about 2 us, so that transfer to the process and back counts."""
     return np.full(192, number, np.float32)
 
 

@@ -1,7 +1,7 @@
-"""Measures rows of arrays as examples: slice_input_producer alone and with shuffle_batch, beside NumPy's gather.
+"""Measure array rows as examples: slice_input_producer alone and with shuffle_batch, compared with NumPy's gather.
 
-Each operation is one example: an image and its label. The baseline only gathers batches, at random indices that were
-drawn beforehand. Ours also shuffles the epochs, and with shuffle_batch draws from a pool, in another thread.
+Each operation is one example: an image and its label. The baseline only gathers batches, with random indices drawn
+beforehand. Ours also shuffles the epochs, and with shuffle_batch draws from a buffer, in another thread.
 """
 
 from itertools import cycle, islice
@@ -21,7 +21,7 @@ def arrays(shape):
 
 
 def gather(images, labels):
-    """Gather batches, as often as the others do."""
+    """Gather the same number of batches as the others."""
     rng = np.random.default_rng(1)
     batches = cycle([rng.integers(0, ROWS, N) for _ in range(BATCHES)])
 

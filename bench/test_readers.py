@@ -1,8 +1,8 @@
-"""Measures readers beside a plain loop over the same file: lines by Python's iteration, records by read() of their
-size.
+"""Measure readers compared with a plain loop over the same file: lines by Python's iteration, records by sized read()
+calls.
 
-The plain loop over TFRecords only takes the data out; ours checks both CRCs of every record too. CSV files become
-columns; beside ours are Python's csv module and NumPy's loadtxt.
+The plain loop over TFRecords only extracts the data; ours also checks both CRCs in every record. CSV files become
+columns, compared with Python's csv module and NumPy's loadtxt.
 """
 
 import csv
@@ -79,7 +79,7 @@ def test_text_lines(measure, tmp_path, whose):
 @pytest.mark.parametrize("encoding", ["utf-8", None], ids=["str", "bytes"])
 @pytest.mark.parametrize("script", ["ascii", "cyrillic"])
 def test_lines_of_text(measure, tmp_path, encoding, script):
-    """Lines as str, and as the bytes that they are made of."""
+    """Measure lines as str, and as the underlying bytes."""
     name = tmp_path / "lines"
     text = ("%064d" if script == "ascii" else "\u0434" * 29 + "%06d").__mod__
     name.write_text("\n".join(map(text, range(COUNT))), encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Measures large batches, one after the other, in memory that is used again, beside new arrays of NumPy's.
+"""Measure large batches in reused memory, one after the other, compared with new NumPy arrays.
 
-Only the taking is timed. A loop has one batch at a time, or drops three together, as one does that collects them.
+Only the dequeue is timed. A loop holds one batch at a time, or collects three and drops them together.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def test_large_batches(measure, who, mib, kept):
     def put():
         queue.enqueue_many(rows)
         if kept == 1:
-            del held[:-1]  # as with a loop's variable: the last one goes when the next is there
+            del held[:-1]  # as with a loop variable: the old batch is dropped after the next one arrives
         elif len(held) == kept:
             held.clear()
 

@@ -1,4 +1,4 @@
-"""Measures what is not throughput: size() while another thread enqueues half a GiB, and the import of the package."""
+"""Measure latencies: size() while another thread enqueues half a GiB, and the package import."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ IMPORTS = {
 
 
 def test_size_during_a_large_enqueue(benchmark):
-    """The figures that count are in extra_info: each call is timed by itself."""
+    """Measure each call separately; the relevant figures are in extra_info."""
     rows = np.ones((512, 1 << 18), np.float32)  # 512 rows of 1 MiB
     queue = FIFOQueue(1000, "float32", shapes=[(1 << 18,)])
     took = []
@@ -44,7 +44,7 @@ def test_size_during_a_large_enqueue(benchmark):
 
 @pytest.mark.parametrize("which", IMPORTS)
 def test_import(benchmark, which):
-    """Measure the processor time of an import in a new interpreter that has imported NumPy, beside NumPy's own."""
+    """Measure the CPU time of an import in a new interpreter with NumPy already imported, compared with NumPy's own."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
     def took(before, work):

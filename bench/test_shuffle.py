@@ -1,9 +1,9 @@
-"""Measures shuffled batches of 128 from a pool of 15,000 rows, in and out, beside NumPy's gather of as many random
-rows.
+"""Measure shuffled batches with 128 rows from a buffer with 15,000 rows, enqueued and dequeued, compared with NumPy's
+gather for equally many random rows.
 
-The block that goes in is in the cache, as if just decoded. "read-only" means blocks of the data itself, whose large
-rows are not copied in. The baseline only gathers: its random indices are drawn beforehand, and no row goes in.
-`mode="clip"` spares np.take the check of its indices and, with out=, a second copy.
+The enqueued block is in the cache, as if just decoded. "read-only" means blocks that are views on the data, whose large
+rows are not copied in. The baseline only gathers: its random indices are drawn beforehand, and nothing is enqueued.
+`mode="clip"` saves np.take the check of its indices and, with out=, a second copy.
 """
 
 from itertools import cycle

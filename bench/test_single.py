@@ -1,4 +1,4 @@
-"""Measures single elements: one in and one out by one thread; and rows from two threads into one consumer's batches."""
+"""Measure single elements: enqueue and dequeue in one thread; and rows from two threads to one batch consumer."""
 
 import queue
 import threading

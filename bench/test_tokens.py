@@ -1,4 +1,4 @@
-"""Measures rows of token files beside NumPy's rows of a mapped file, cut by hand as nanoGPT does."""
+"""Measure rows from token files compared with NumPy rows cut by hand from a mapped file, as in nanoGPT."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def path(tmp_path_factory):
 
 
 def by_hand(path, labels):
-    """Batches of rows of a mapped file, in random order."""
+    """Yield batches with rows from a mapped file, in random order."""
     data = np.memmap(path, np.uint16, "r")
     order = np.random.default_rng(1).permutation(ROWS - labels)
     for first in range(0, len(order) - BATCH + 1, BATCH):

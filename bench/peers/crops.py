@@ -1,11 +1,11 @@
-"""Random-resized crops of JPEG files, flipped and normalised, by each loader: CPU time an image, and images a second.
+"""Crop, flip and normalise JPEG files with each loader: CPU time per image, and images per second.
 
     python bench/peers/crops.py [--environments FOLDER] [--rounds N]      all, in alternating rounds; prints the table
-    python bench/peers/crops.py --one WAY SIZE                            one of them, in the environment of this Python
+    python bench/peers/crops.py --one WAY SIZE                            only one, in this Python's environment
 
-Files are of 375 x 500, 900 x 1200 and 3000 x 4000 pixels. Results are float32 [3, 224, 224], or uint8 [224, 224, 3]
-without the mean and deviation. Each way has two threads or workers. The peers are those of `make bench-peers`; torch
-has no torchvision here, so it cuts as torchvision's tensors and Pillow's images are cut, by the same calls.
+Files have 375 x 500, 900 x 1200 and 3000 x 4000 pixels. Results are float32 [3, 224, 224], or uint8 [224, 224, 3]
+without the mean and deviation. Each way has two threads or workers. The peers are those in `make bench-peers`; torch
+has no torchvision here, so it makes the same calls as torchvision does for tensors and for Pillow images.
 """
 
 import argparse
@@ -28,7 +28,7 @@ import numpy as np
 from measuring import processor_time, seconds_between
 
 ROOT = Path(__file__).resolve().parents[2]
-SIZES = {"375": (375, 500, 60, 64), "900": (900, 1200, 20, 32), "3000": (3000, 4000, 4, 8)}  # files, and a batch
+SIZES = {"375": (375, 500, 60, 64), "900": (900, 1200, 20, 32), "3000": (3000, 4000, 4, 8)}  # size, files, batch size
 SIDE, THREADS = 224, 2
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 ENVIRONMENT = {"torch": "torch", "tf.data": "tensorflow", "grain": "grain", "spdl": "spdl", "dali": "dali"}
@@ -65,7 +65,7 @@ def cell(results):
 
 
 def apart(way, size, environments):
-    """Measure in the environment of the peer; return what `measure` does, or why there is nothing."""
+    """Measure in the peer's environment; return the result of `measure`, or the reason for its absence."""
     peer = next((name for each, name in ENVIRONMENT.items() if way.startswith(each)), None)
     python = sys.executable if peer is None else str(environments / peer / "bin/python")
     if not Path(python).exists():
@@ -78,7 +78,7 @@ def apart(way, size, environments):
 
 
 def measure(way, size):
-    """Return the processor time of an image in ms, and images a second."""
+    """Return the CPU time per image in ms, and the images per second."""
     batch = SIZES[size][3]
     batches = WAYS[way](files(size), batch)
     first = np.asarray(next(batches))
@@ -95,8 +95,8 @@ def measure(way, size):
 
 
 def generate(size):
-    """Write the files: noise of all scales, as photographs have it, with colours that change less."""
-    import simplejpeg  # the peers need not have it
+    """Write the files: noise at all scales, as in photographs, with slower changes in colour."""
+    import simplejpeg  # other peers need not have it
 
     height, width, count, _ = SIZES[size]
     for number in range(count):
@@ -131,7 +131,7 @@ def files(size):
 
 
 def box(height, width, rng):
-    """Left, top, width and height as torchvision draws them."""
+    """Return left, top, width and height, drawn as in torchvision."""
     for _ in range(10):
         area = height * width * rng.uniform(0.08, 1)
         ratio = math.exp(rng.uniform(math.log(3 / 4), math.log(4 / 3)))
@@ -172,7 +172,7 @@ def ours(function):
 
 
 def by_pillow(name):
-    """An image as torchvision's transforms of images make it, float32 [3, 224, 224]."""
+    """Return an image made as by torchvision for Pillow images, float32 [3, 224, 224]."""
     from PIL import Image
 
     image = Image.open(io.BytesIO(Path(name).read_bytes())).convert("RGB")
@@ -185,7 +185,7 @@ def by_pillow(name):
 
 
 def by_tensors(name):
-    """As torchvision's transforms of tensors make it."""
+    """Return an image made as by torchvision for tensors."""
     import simplejpeg
     import torch
 
@@ -213,7 +213,7 @@ def of_torch(function):
     def batches(names, batch):
         from torch.utils.data import DataLoader
 
-        names = names * -(-512 // len(names))  # so that an epoch is not short
+        names = names * -(-512 // len(names))  # to make an epoch long enough
         options = {"shuffle": True, "num_workers": THREADS, "drop_last": True, "persistent_workers": True}
         loader = DataLoader(Files(names, function), batch, **options)
         while True:
@@ -262,7 +262,7 @@ def of_tf(antialias):
 
 
 def of_spdl(names, batch):
-    """By FFmpeg's filters: its bilinear scaling averages what a pixel covers. Normalised by NumPy."""
+    """Crop with FFmpeg's filters: its bilinear scaling averages the covered area. NumPy normalises."""
     from concurrent.futures import ThreadPoolExecutor
 
     import spdl.io

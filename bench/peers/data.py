@@ -1,4 +1,4 @@
-"""Makes the data of the workloads, once, in files. All is made from seeds, so every machine has the same.
+"""Make the workloads' data files once. All data comes from seeds, so it is the same on every machine.
 
 python bench/peers/data.py DIRECTORY
 """
@@ -33,7 +33,7 @@ from workloads import (
 
 
 def generate(directory):
-    """Write the files that are missing. Images need simplejpeg and tables pyarrow, and are left out without them."""
+    """Write missing files. Images need simplejpeg and tables pyarrow; without these they are left out."""
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     for work, count in ROWS.items():
@@ -81,7 +81,7 @@ def write_padded(file):
 
 
 def write_shards(directory, values):
-    """Write samples of a row and its number, as WebDataset has them."""
+    """Write samples with one row and its index, in WebDataset format."""
     for shard, numbers in enumerate(np.array_split(np.arange(len(values)), SHARDS)):
         write(directory / f"shard-{shard}.tar", lambda file, numbers=numbers: write_samples(file, values, numbers))
 
@@ -98,8 +98,8 @@ def write_samples(file, values, numbers):
 
 
 def write_tables(directory, values):
-    """Write columns and the numbers of their rows, as Parquet files and as one Arrow file."""
-    import pyarrow  # the peers that read no tables need not have it
+    """Write columns and row indices, as Parquet files and as one Arrow file."""
+    import pyarrow  # peers without tables need not have it
     from pyarrow import feather, parquet
 
     columns = {name: values[:, i] for i, name in enumerate(NAMES)}
@@ -115,8 +115,8 @@ def write_tables(directory, values):
 
 
 def write_jpegs(directory):
-    """Write images of soft shapes with some noise, which take as many bytes as photographs."""
-    import simplejpeg  # the peers, who import this too, need not have it
+    """Write images with soft shapes and some noise, as large in bytes as photographs."""
+    import simplejpeg  # peers import this module too, and need not have it
 
     random = np.random.default_rng(5)
     noise = random.normal(127, 9, (375, 500, 1)).astype(np.float32)
@@ -147,7 +147,7 @@ for byte in range(256):
 
 
 def masked_crc(data):
-    """The checksum of TFRecords: CRC-32C, rotated, plus a constant."""
+    """Return the TFRecord checksum: CRC-32C, rotated, plus a constant."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = crc >> 8 ^ TABLE[(crc ^ byte) & 255]

@@ -1,9 +1,9 @@
-"""What the peers' scripts share: the command line, the check of a batch, and the clock.
+"""Shared code for the peer scripts: the command line, the batch check, and the clock.
 
     python peer_NAME.py DIRECTORY SECONDS WORK...
 
-prints one JSON line for each way in which the peer can do each workload: rows per second, or why it failed. With the
-word "first" instead of a number of seconds it gives those that passed until the first batch, of seven loops.
+It prints one JSON line per way and workload: rows per second, or the reason for a failure. Given the word "first"
+instead of a number of seconds, it prints the seconds until the first batch, for seven loops.
 """
 
 import json
@@ -23,13 +23,13 @@ WARM_SECONDS = 0.25
 
 
 def main(peer, version, ways):
-    """Measure every workload that the command line names.
+    """Measure every workload named on the command line.
 
     Args:
-        peer: Name of the peer.
+        peer: The peer's name.
         version: Its version.
-        ways: Takes a directory and the name of a workload. Returns a dict from the name of each way to a function that
-            returns an endless iterator over batches; an empty dict means that the peer cannot do it.
+        ways: Takes a directory and a workload name. Returns a dict from way names to functions that return an endless
+            iterator over batches; an empty dict if the peer does not support the workload.
     """
     directory, seconds, *works = sys.argv[1:]
     for work in works:
@@ -46,8 +46,8 @@ def main(peer, version, ways):
 
 
 def rate(directory, work, batches, seconds):
-    """Return the rows per second of an iterator over batches, and the processor time of a row in seconds."""
-    check(directory, work, next(batches))  # A pool is full after the first.
+    """Return an iterator's rows per second, and the CPU seconds per row."""
+    check(directory, work, next(batches))  # the buffer is full after the first one
     count, start = 1, time.perf_counter()
     while count < WARM_UP or time.perf_counter() < start + WARM_SECONDS:
         next(batches)
@@ -62,7 +62,7 @@ def rate(directory, work, batches, seconds):
 
 
 def first(make):
-    """Return the seconds from the call that makes an iterator over batches to its first one."""
+    """Return the seconds from making an iterator over batches to its first batch."""
     start = time.perf_counter()
     batches = make()
     next(batches)
@@ -72,9 +72,9 @@ def first(make):
 
 
 def processor_time():
-    """Return the ticks of the processes of this session, which are ours where `run.py` began it.
+    """Return the CPU ticks of the processes in this session; all of them are ours if `run.py` began it.
 
-    By process: its parent, its own ticks, and those of children that it has waited for.
+    Per process: its parent, its own ticks, and those of reaped children.
     """
     found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -89,10 +89,10 @@ def processor_time():
 
 
 def seconds_between(before, after):
-    """Return the processor time between two calls of `processor_time`, in seconds.
+    """Return the CPU time between two calls of `processor_time`, in seconds.
 
-    A process that ended meanwhile counts if its parent has waited for it, without what it had used before. The time of
-    one that nobody waits for is lost.
+    A process that ended in between counts if its parent reaped it, except for its earlier use. The time of an unreaped
+    process is lost.
     """
     ticks = 0
     for number, (_, own, children) in after.items():
@@ -109,7 +109,7 @@ def end(batches):
 
 
 def check(directory, work, batch):
-    """Raise ValueError if a batch is not what the workload asks for, or if it has not the rows that its labels name."""
+    """Raise ValueError if a batch does not match the workload, or if its rows do not match its labels."""
     work = WORKS[work]
     if work.labels:
         batch, labels = apart(batch)
@@ -129,7 +129,7 @@ def check(directory, work, batch):
 
 
 def apart(batch):
-    """Return the values of a batch and its labels, of a pair or of a dict, which may have the columns one by one."""
+    """Return a batch's values and labels, from a pair or from a dict, perhaps with separate columns."""
     if not isinstance(batch, Mapping):
         values, labels = batch
     elif "label" in batch:
@@ -140,25 +140,25 @@ def apart(batch):
 
 
 def endless(loop):
-    """Iterate over a loader, or over what a function returns, again and again."""
+    """Iterate over a loader, or over a function's results, again and again."""
     while True:
         yield from loop() if callable(loop) else loop
 
 
 def workers(work):
-    """Return the number of threads or workers of a decode workload."""
+    """Return the thread or worker count for a decode workload."""
     return int(work.removeprefix("decode_"))
 
 
 def lines(name):
-    """Yield the lines of a file without their ends, in plain Python."""
+    """Yield a file's lines without their ends, in plain Python."""
     with Path(name).open("rb") as file:
         for line in file:
             yield line.rstrip(b"\n")
 
 
 def records(name):
-    """Yield the records of a TFRecord file in plain Python; checksums are not checked."""
+    """Yield a TFRecord file's records in plain Python; checksums are not checked."""
     with Path(name).open("rb") as file:
         while header := file.read(12):
             yield file.read(int.from_bytes(header[:8], "little"))
@@ -166,26 +166,26 @@ def records(name):
 
 
 def numbers(line):
-    """Return the columns of a CSV line without quotes."""
+    """Return the columns in a CSV line without quotes."""
     return np.array(line.split(b","), np.float32)
 
 
 def by_pillow(name):
-    """The middle of the image of a file."""
-    from PIL import Image  # not every peer's environment has it
+    """Return the middle of an image file."""
+    from PIL import Image  # some peer environments lack it
 
     with Image.open(name) as image:
         return cut(np.asarray(image))
 
 
 def by_simplejpeg(name):
-    import simplejpeg  # not every peer's environment has it
+    import simplejpeg  # some peer environments lack it
 
     return cut(simplejpeg.decode_jpeg(Path(name).read_bytes(), fastdct=True))
 
 
 def pad(rows):
-    """Return a batch of rows, padded with NumPy."""
+    """Return a batch with rows padded by NumPy."""
     batch = np.zeros((len(rows), max(map(len, rows))), np.float32)
     for to, row in zip(batch, rows, strict=True):
         to[: len(row)] = row
@@ -193,12 +193,12 @@ def pad(rows):
 
 
 def split(values, splits):
-    """Return the rows of various lengths as a list."""
+    """Return rows with different lengths as a list."""
     return [values[begin:end] for begin, end in pairwise(splits)]
 
 
 def batched(examples, collate):
-    """Yield batches of what an endless iterator gives, collected by hand."""
+    """Yield batches from an endless iterator, collected by hand."""
     taken = iter(examples)
     while True:
         yield collate([next(taken) for _ in range(BATCH)])

@@ -1,9 +1,9 @@
-"""Writes every measured number of README.md and docs/ from bench/results, so that no two pages differ.
+"""Write every measured number in README.md and docs/ from bench/results, so that all pages agree.
 
     python bench/peers/pages.py
 
-A page has a place for each block, between `<!-- NAME: written by the bench -->` and `<!-- end of NAME -->`. Bold is
-always the fastest. A test compares the pages with the blocks.
+Each block goes between `<!-- NAME: written by the bench -->` and `<!-- end of NAME -->` in a page. Bold always marks
+the fastest. A test compares the pages with the blocks.
 """
 
 import json
@@ -31,20 +31,20 @@ LIBRARIES = {
     "mlx-data": "MLX Data",
     "dali": "DALI, on the CPU",
 }
-SHOWN = ("torch", "tf.data", "grain")  # have columns in the summary; the fastest of the others has one more
+SHOWN = ("torch", "tf.data", "grain")  # have columns in the summary; the fastest other one has one more
 WAYS = {"f32_32": "arrays", "f32_784": "arrays", "image": "arrays", "csv": "csv"}  # else our fastest one
-ALIKE = 0.05  # two rates that differ by less are the same
+ALIKE = 0.05  # rates that differ by less count as equal
 NO_BREAK = "\N{NO-BREAK SPACE}%"
 
 
 class Task(NamedTuple):
-    """A row of the summary.
+    """A row in the summary.
 
     Attributes:
-        work: A workload of peers.json, or a row of measured.json.
+        work: A workload in peers.json, or a row in measured.json.
         title: The task in a reader's words.
-        unit: Of the rates shown.
-        each: How much of that unit one row of the workload has.
+        unit: Unit for the rates shown.
+        each: Units per row of the workload.
     """
 
     work: str
@@ -80,17 +80,17 @@ CHAINS = {
 
 
 def results():
-    """Return the recorded run of the peers."""
+    """Return the recorded run."""
     return json.loads((RESULTS / "peers.json").read_text(encoding="utf-8"))
 
 
 def measured():
-    """Return the figures of programs that only print them."""
+    """Return the figures from programs that only print them."""
     return json.loads((RESULTS / "measured.json").read_text(encoding="utf-8"))
 
 
 def rates(work):
-    """Return the rate of each library's fastest way, of ours the way that a reader would take, best first."""
+    """Return each library's best rate, for ours in the way that readers would choose, best first."""
     found = {}
     for part in measured().values():
         if work in part["rows"]:
@@ -107,7 +107,7 @@ def rates(work):
 
 
 def compared(ratio):
-    """Return a ratio of two rates in words, on the scale of all pages."""
+    """Return a ratio between two rates in words, on the scale used by all pages."""
     if abs(ratio - 1) < ALIKE:
         return "as fast"
     if ratio >= 2:
@@ -116,7 +116,7 @@ def compared(ratio):
 
 
 def difference(work):
-    """Return how queue-runner compares with the fastest other library, in words, and the ratio of their rates."""
+    """Return the comparison between queue-runner and the fastest other library, in words, and their rate ratio."""
     found = rates(work)
     other = next(library for library in found if library != "ours")
     ratio = found["ours"] / found[other]
@@ -125,7 +125,7 @@ def difference(work):
 
 
 def summary():
-    """Return the table at the head of docs/performance.md."""
+    """Return the first table in docs/performance.md."""
     lines = []
     for task in SUMMARY:
         found = {library: rate * task.each for library, rate in rates(task.work).items()}
@@ -139,7 +139,7 @@ def summary():
 
 
 def verdicts():
-    """Return the tasks of the summary by who wins, as a list."""
+    """Return the summary's tasks grouped by winner, as a list."""
     said = {"Faster": [], "As fast": [], "Slower": []}
     for task in SUMMARY:
         words, ratio = difference(task.work)
@@ -150,7 +150,7 @@ def verdicts():
 
 
 def libraries():
-    """Return a table for each group of workloads: a line for each library, the fastest way of each."""
+    """Return one table per workload group: each library's fastest way, one per line."""
     known = results()
     versions = ", ".join(f"{LIBRARIES[peer]} {version}" for peer, version in known["versions"].items())
     parts = [_filled(f"{machine_line(known['machine'])}. {versions}. Rows per second.")]
@@ -166,7 +166,7 @@ def libraries():
 
 
 def chains():
-    """Return a table of CPU time per row, of each library's cheapest way."""
+    """Return a table with CPU time per row, for each library's cheapest way."""
     cells = results()["results"]
     lines = []
     for work, title in CHAINS.items():
@@ -181,7 +181,7 @@ def chains():
 
 
 def of_program(name):
-    """Return a part of measured.json as a table."""
+    """Return part of measured.json as a table."""
     part = measured()[name]
     lines = [[title, *(_bold(value, min(row), _plain) for value in row)] for title, row in part["rows"].items()]
     return table([part["unit"], *(LIBRARIES[library] for library in part["libraries"])], lines)
@@ -203,7 +203,7 @@ def _plain(value):
 
 
 def blocks():
-    """Return the text of each block by name."""
+    """Return each block's text by name."""
     return {
         "summary": summary(),
         "verdicts": verdicts(),
@@ -215,7 +215,7 @@ def blocks():
 
 
 def write():
-    """Put each block in the pages that have a place for it."""
+    """Write each block into the pages with markers for it."""
     for name, text in blocks().items():
         put_in_page(name, text)
 

@@ -1,4 +1,4 @@
-"""datasets, of Hugging Face: its own batches as arrays of NumPy."""
+"""datasets, from Hugging Face: its own batches as NumPy arrays."""
 
 import os
 
@@ -26,7 +26,7 @@ def ways(directory, work):
 
 
 def shuffled(data):
-    """Another order in each epoch."""
+    """Yield another order in each epoch."""
     for epoch in range(1 << 62):
         yield from data.shuffle(seed=epoch).iter(BATCH, drop_last_batch=True)
 
@@ -36,7 +36,7 @@ def parquet(directory):
 
 
 def once(directory):
-    """Rows that a function has made, in the file that `map` keeps."""
+    """Return rows made by a function, in the file that `map` keeps."""
     given = rows(directory, "f32_784")
     column = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(given.reshape(-1)), given.shape[1])
     data = datasets.Dataset(pyarrow.table({"x": column})).with_format("numpy")

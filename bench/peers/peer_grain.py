@@ -1,4 +1,4 @@
-"""grain: MapDataset, with the threads that it reads with by default, and with as many as a workload says."""
+"""grain: MapDataset, with its default number of threads, and with the workload's number."""
 
 import warnings
 from functools import partial
@@ -92,7 +92,7 @@ def serial(data):
 
 
 def processes(data, count):
-    read = data.to_iter_dataset(grain.ReadOptions(num_threads=0, prefetch_buffer_size=0))  # with threads it is slower
+    read = data.to_iter_dataset(grain.ReadOptions(num_threads=0, prefetch_buffer_size=0))  # threads make it slower
     return iter(read.mp_prefetch(grain.MultiprocessingOptions(num_workers=count)))
 
 
@@ -115,7 +115,7 @@ def records(name):
 
 
 def tables(names):
-    """The rows of Parquet files, as dicts."""
+    """Return the rows in Parquet files, as dicts."""
     return grain.experimental.ParquetIterDataset(names).batch(BATCH, drop_remainder=True)
 
 

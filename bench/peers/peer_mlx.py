@@ -6,7 +6,7 @@ import mlx.data as dx
 from measuring import main, split, workers
 from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
 
-AHEAD, THREADS = 4, 2  # batches and threads of prefetching
+AHEAD, THREADS = 4, 2  # batches, and threads for prefetching
 
 
 def ways(directory, work):
@@ -42,7 +42,7 @@ def arrays(stream):
 
 
 def again(make):
-    """Epoch after epoch, without the last, smaller batch."""
+    """Repeat epochs, without the smaller last batch."""
     while True:
         yield from (batch for batch in arrays(make()) if len(batch) == BATCH)
 

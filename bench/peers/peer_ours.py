@@ -1,4 +1,4 @@
-"""queue-runner by its native API."""
+"""queue-runner with its native API."""
 
 from itertools import count, cycle
 from pathlib import Path
@@ -76,7 +76,7 @@ def ways(directory, work):
 
 
 def chains(directory, work):
-    """Datasets of several transformations."""
+    """Return datasets with several transformations."""
     if work == "mix":
         inputs = [pipeline.arrays(data).repeat() for data in two_arrays(directory)]
         return {"mix, batch": lambda: iter(pipeline.mix(inputs, WEIGHTS, seed=1).batch(BATCH))}
@@ -104,7 +104,7 @@ def by_parquet(directory):
 
 
 def by_arrow(directory):
-    from pyarrow import feather  # here, as free-threaded Pythons may have no pyarrow
+    from pyarrow import feather  # imported late, as free-threaded Pythons may have no pyarrow
 
     rows = pipeline.arrow(feather.read_table(path(directory, "arrow")), shuffle=True, seed=1, num_epochs=None)
     return {"arrow": lambda: iter(rows.batch(BATCH))}
@@ -116,7 +116,8 @@ def by_shards(directory):
 
 
 def from_files(work, name):
-    """Lines, records and CSV: by a reader, with a thread and without, and CSV by its source too. Rows of tokens."""
+    """Return lines, records and CSV: by a reader, with a thread and without, and CSV by its source too; and token
+    rows."""
     if work == "indexed":
         lines = pipeline.text(name, index=True, index_folder=Path(name).parent / "index")
         return {"text(index=True)": lambda: iter(lines.shuffle(seed=1).repeat().batch(BATCH))}
@@ -145,13 +146,13 @@ def shuffled(data, pool):
 
 
 def by_default(data):
-    """Rows and their numbers in a new order in each epoch, drawn from a pool of 1,000."""
+    """Return rows and their indices in a new order per epoch, drawn from a buffer with 1,000."""
     source = pipeline.slice_input_producer([data, np.arange(len(data))])
     return (rows for rows, _ in pipeline.shuffle_batch(source, BATCH))
 
 
 def by_hand(data, pool):
-    """Put a block of rows in and take a batch out, in the thread that wants the batches."""
+    """Enqueue a block and dequeue a batch, in the consumer's thread."""
     data = pipeline.freeze(data)  # large rows need not be copied in
     queue = pipeline.RandomShuffleQueue(pool + BATCH, 0, data.dtype, shapes=[data.shape[1:]], seed=1)
     queue.enqueue_many(data[:pool])
@@ -162,17 +163,17 @@ def by_hand(data, pool):
 
 def decoded(threads):
     """Decode numbers with a callable, in this many threads."""
-    numbers = count()  # without the interpreter's lock threads must not share a cycle
+    numbers = count()  # without the GIL, threads must not share a cycle
     return pipeline.batch(lambda: decode(next(numbers) % DECODED), BATCH, num_threads=threads, capacity=8 * BATCH)
 
 
 def by_function(workers):
-    """The same, with a function and its workers."""
+    """Decode numbers with a function and its workers."""
     return iter(pipeline.dataset(range(DECODED)).repeat().map(decode, workers=workers).batch(BATCH))
 
 
 def images(root, **options):
-    """Read, decode and cut images; the options are those of `map`."""
+    """Read, decode and cut images; the options are passed to `map`."""
     encoded = pipeline.image_folder(root, None, shuffle=True, seed=1, num_epochs=None)
     return iter(encoded.map(image, **options).batch(BATCH).prefetch(2))
 

@@ -1,4 +1,4 @@
-"""queue-runner beside PyTorch: batches as tensors, by pipeline.torch, and a dataset of Hugging Face."""
+"""queue-runner with PyTorch: batches as tensors, by pipeline.torch, and a Hugging Face dataset."""
 
 import os
 
@@ -30,4 +30,4 @@ def decoded(count):
 
 if __name__ == "__main__":
     main("ours", pipeline.__version__, ways)
-    os._exit(0)  # without waiting for workers to end
+    os._exit(0)  # without waiting for workers

@@ -1,4 +1,4 @@
-"""Plain Python and NumPy: what a loop without a library does."""
+"""Plain Python and NumPy: a loop without a library."""
 
 import csv
 import io
@@ -48,14 +48,14 @@ def ways(directory, work):
 
 
 def by_number(data):
-    """The items of something in another order in each epoch."""
+    """Yield all items by index in another order per epoch."""
     generator = np.random.default_rng(1)
     while True:
         yield from map(data.__getitem__, generator.permutation(len(data)).tolist())
 
 
 def gather(data):
-    """Permute all rows in each epoch; a batch is one call of NumPy."""
+    """Permute all rows in each epoch; a batch is one NumPy call."""
     generator = np.random.default_rng(1)
     while True:
         order = generator.permutation(len(data))
@@ -64,7 +64,7 @@ def gather(data):
 
 
 def gather_into(data):
-    """The same without new memory, and without the check of the numbers that np.take makes a second copy for."""
+    """Gather without new memory, and without the index check, for which np.take makes a second copy."""
     generator = np.random.default_rng(1)
     out = np.empty((BATCH, *data.shape[1:]), data.dtype)
     while True:
@@ -74,7 +74,7 @@ def gather_into(data):
 
 
 def pooled(data, size):
-    """Draw rows from a pool, one by one."""
+    """Draw rows singly from a shuffle buffer."""
     pool = [row.copy() for row in data[:size]]
     for row in endless(data):
         k = int(random.random() * size)
@@ -83,7 +83,7 @@ def pooled(data, size):
 
 
 def images(directory, read):
-    """The images and their classes, in another order in each epoch."""
+    """Yield the images and their classes, in another order per epoch."""
     files = list(zip(*jpegs(directory), strict=True))
     while True:
         random.shuffle(files)
@@ -91,7 +91,7 @@ def images(directory, read):
 
 
 def by_threads(number):
-    """Batches that threads make by hand, each a whole one at a time, so that they share next to nothing."""
+    """Yield batches made by threads, each making a whole batch at a time, so that they share next to nothing."""
     batches, over = queue.Queue(8), threading.Event()
 
     def fill(first):
@@ -112,7 +112,7 @@ def by_threads(number):
 
 
 def samples(names):
-    """The pairs of files that follow each other in tar shards."""
+    """Yield pairs of consecutive files in tar shards."""
     for name in names:
         with tarfile.open(name) as archive:
             values = None

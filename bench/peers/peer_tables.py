@@ -1,4 +1,4 @@
-"""pyarrow and pandas: their own readers of CSV, Parquet and Arrow, and batches as arrays."""
+"""pyarrow and pandas: their own readers for CSV, Parquet and Arrow, and batches as arrays."""
 
 import numpy as np
 import pandas
@@ -7,7 +7,7 @@ from measuring import endless, main
 from pyarrow import csv, feather, parquet
 from workloads import BATCH, COLUMNS, path, paths
 
-BLOCK = 64 * BATCH  # rows that are read at a time
+BLOCK = 64 * BATCH  # rows to read at a time
 
 
 def by_pyarrow(directory, work):

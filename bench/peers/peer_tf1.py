@@ -1,4 +1,4 @@
-"""tensorflow: the queues of TensorFlow 1, through compat.v1, in blocks where the API has them."""
+"""tensorflow: TensorFlow 1's queues, through compat.v1, with blocks if the API has them."""
 
 import os
 
@@ -22,7 +22,7 @@ def ways(directory, work):
 
 
 def run(make):
-    """The batches that a graph gives, of a session with its threads."""
+    """Yield a graph's batches, from a session with its threads."""
     with tf.Graph().as_default(), tf.Session() as session:
         batch = make()
         session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])

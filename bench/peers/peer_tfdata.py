@@ -43,7 +43,7 @@ def ways(directory, work):
 
 
 def numpy(data):
-    """An endless iterator over batches as arrays, which share the memory of the tensors."""
+    """Return an endless iterator over batches as arrays, which share the tensors' memory."""
     return iter(data.prefetch(TUNED).as_numpy_iterator())
 
 
@@ -53,7 +53,7 @@ def dataset(directory, work):
         return data.from_tensor_slices(rows(directory, work)).repeat().shuffle(pool).batch(BATCH)
     if work == "once":
         kept = data.from_tensor_slices(rows(directory, "f32_784")).map(doubled).cache(path(directory, "once.tfdata"))
-        for _ in kept:  # which fills it
+        for _ in kept:  # to fill it
             pass
         return kept.repeat().shuffle(POOL).batch(BATCH)
     if work == "padded":
@@ -80,7 +80,7 @@ def dataset(directory, work):
     if work == "window":
         windows = data.from_tensor_slices(rows(directory, "f32_4")).repeat().window(WINDOW, STRIDE, drop_remainder=True)
         return windows.flat_map(lambda window: window.batch(WINDOW)).batch(BATCH)
-    if work == "tokens":  # it has no rows by number: they are shuffled among as many as elsewhere
+    if work == "tokens":  # it has no random access: shuffle with a buffer as large as elsewhere
         rest = 2 * TOKENS % (2 * PACKED)
         records = tf.data.FixedLengthRecordDataset(path(directory, work), 2 * PACKED, footer_bytes=rest)
         shuffled = records.repeat().shuffle(POOL).batch(BATCH)

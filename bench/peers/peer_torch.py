@@ -48,7 +48,7 @@ def ways(directory, work):
 
 
 def by_library(directory, work):
-    """Loaders over the datasets of other libraries: Hugging Face's, and webdataset."""
+    """Return loaders over other libraries' datasets: Hugging Face's, and webdataset."""
     if work == "tar":
         return {f"{name(n)}, webdataset": lambda n=n: loader(shards(directory), n) for n in (0, 2)}
     data = {"parquet": parquet, "arrow": arrow}[work](directory).with_format("torch")
@@ -80,7 +80,7 @@ def loader(data, count, **options):
 
 
 class Rows(TensorDataset):
-    """One tensor's rows, bare."""
+    """A tensor's rows, without tuples."""
 
     def __getitem__(self, index):
         return self.tensors[0][index]
@@ -91,7 +91,7 @@ def first(items):
 
 
 def by_batch(data):
-    """Whole batches of indices, so that one call gathers the rows."""
+    """Load whole batches of indices, so that one call gathers the rows."""
     return endless(DataLoader(data, None, sampler=BatchSampler(RandomSampler(data), BATCH, True)))
 
 
@@ -104,7 +104,7 @@ def table(name):
 
 
 class Read(IterableDataset):
-    """What a function reads from a file."""
+    """A file's contents, read by a function."""
 
     def __init__(self, read, name):
         self.read, self.name = read, name
@@ -114,7 +114,7 @@ class Read(IterableDataset):
 
 
 class Files(Dataset):
-    """What a function reads from files, and their labels."""
+    """Files read by a function, with their labels."""
 
     def __init__(self, files, read):
         (self.names, self.labels), self.read = files, read
@@ -127,7 +127,7 @@ class Files(Dataset):
 
 
 def by_torchvision(name):
-    from torchvision.io import decode_jpeg, read_file  # here, as only images need it
+    from torchvision.io import decode_jpeg, read_file  # imported late, as only images need it
 
     return cut(decode_jpeg(read_file(name)).permute(1, 2, 0))
 
@@ -145,4 +145,4 @@ class Decoded(Dataset):
 if __name__ == "__main__":
     warnings.filterwarnings("ignore", "This DataLoader will create 4")  # on a machine with two cores
     main("torch", torch.__version__, ways)
-    os._exit(0)  # without waiting seconds for the workers to end
+    os._exit(0)  # without waiting seconds for the workers

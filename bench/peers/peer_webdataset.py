@@ -1,4 +1,4 @@
-"""webdataset: a DataPipeline over rows, lines and records of a generator, and its own tar shards."""
+"""webdataset: a DataPipeline over generated rows, lines and records, and its own tar shards."""
 
 from importlib.metadata import version
 from itertools import cycle
@@ -28,7 +28,7 @@ def ways(directory, work):
 
 
 def shards(directory):
-    """The pairs of tar shards, again and again."""
+    """Yield the pairs in tar shards, again and again."""
     data = webdataset.WebDataset(paths(directory, "tar"), shardshuffle=False, empty_check=False)
     return data.repeat().decode().to_tuple("npy", "cls").batched(BATCH)
 

@@ -1,11 +1,11 @@
-"""Runs the peers, each in its own environment, in alternating rounds, and writes their results.
+"""Run the peers, each in its own environment, in alternating rounds, and write their results.
 
     python bench/peers/run.py [--peers NAME...] [--work NAME...]
 
-A run of all of them writes bench/results, the chart of README.md and the tables in docs/. A run of some prints its
-tables and leaves those files alone. With --update, a run of all peers in some workloads replaces these workloads in the
-results. --short is that for the rows at the head of docs/performance.md, in at most a quarter of an hour. One peer runs
-at a time.
+A run with all of them writes bench/results, the chart in README.md and the tables in docs/. A run with some of them
+prints its tables and leaves those files alone. With --update, a run with all peers in some workloads replaces these
+workloads in the results. --short does this for the first rows of docs/performance.md, in at most a quarter of an hour.
+Only one peer runs at a time.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from data import generate  # noqa: E402
 from report import ROOT, machine, run_apart  # noqa: E402
 from workloads import WORKS  # noqa: E402
 
-# The scripts of each environment. The first two run in the environment of this script.
+# The scripts per environment. The first two run in this script's environment.
 PEERS = {
     "ours": ["peer_ours.py"],
     "python": ["peer_python.py"],
@@ -37,7 +37,7 @@ PEERS = {
     "mlx": ["peer_mlx.py"],
 }
 ALIKE = ("ours", "python")
-TIMEOUT = 600  # seconds for one round of one script
+TIMEOUT = 600  # seconds for one round and script
 
 
 def main():
@@ -96,7 +96,7 @@ def parse():
 
 
 def measure(python, script, directory, options):
-    """Run one script and return its JSON lines; its stderr is shown only if it fails."""
+    """Run one script and return its JSON lines; its stderr is only shown if it fails."""
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
     if script.startswith("peer_ours"):
         environment["PYTHONPATH"] = str(ROOT)
@@ -109,7 +109,7 @@ def measure(python, script, directory, options):
 
 
 def medians(lines):
-    """Return one line for each way of each peer, in the order of the workloads."""
+    """Return one line per peer and way, in workload order."""
     cells = {}
     for line in lines:
         cells.setdefault((line["work"], line["peer"], line["way"]), []).append(line)

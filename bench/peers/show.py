@@ -1,4 +1,4 @@
-"""Writes the results of the peers: the JSON, the tables with every way, and all that docs/ shows of them."""
+"""Write the peer results: the JSON, the tables with every way, and everything shown in docs/."""
 
 import json
 import runpy
@@ -16,7 +16,7 @@ HEAD = ["", "rows/s", "lowest", "highest", "queue-runner is", "µs of CPU time p
 
 
 def write(result):
-    """Write bench/results, the tables in the pages of docs/, and the chart of README.md."""
+    """Write bench/results, the tables in the docs/ pages, and the chart in README.md."""
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "peers.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     (RESULTS / "peers.md").write_text(f"{INTRODUCTION}\n\n{tables(result)}\n", encoding="utf-8")
@@ -25,7 +25,7 @@ def write(result):
 
 
 def updated(result, works):
-    """Return the results of the last full run, with those workloads taken from this one."""
+    """Return the last full run's results, with those workloads taken from this run."""
     last = json.loads((RESULTS / "peers.json").read_text(encoding="utf-8"))
     kept = [cell for cell in last["results"] if cell["work"] not in works]
     order = list(WORKS)
@@ -62,7 +62,7 @@ libraries has it.
 
 
 def introduction(result):
-    """Return the machine, the versions and the rounds of a run."""
+    """Return a run's machine, versions and rounds."""
     versions = ", ".join(f"{pages.LIBRARIES[peer]} {version}" for peer, version in result["versions"].items())
     again = "".join(
         f" Measured again with queue-runner {one['versions']['ours']}: {', '.join(one['work'])}; "
@@ -77,7 +77,7 @@ def introduction(result):
 
 
 def tables(result):
-    """Return a table for each workload: every way of every library, the fastest first."""
+    """Return one table per workload: every library's ways, the fastest first."""
     parts = [introduction(result)]
     for work in WORKS:
         cells = [cell for cell in result["results"] if cell["work"] == work]
@@ -89,7 +89,7 @@ def tables(result):
 
 
 def rows(cells):
-    """Yield the lines of a workload; the fastest is bold."""
+    """Yield a workload's lines; the fastest is bold."""
     fastest = max(cell.get("rate", 0) for cell in cells)
     ours = max((cell["rate"] for cell in cells if cell["peer"] == "ours" and "rate" in cell), default=None)
     for cell in sorted(cells, key=lambda cell: -cell.get("rate", 0)):

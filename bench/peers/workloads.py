@@ -1,6 +1,6 @@
-"""The workloads, where their data is, and the function that decodes.
+"""The workloads, their data paths, and the decode function.
 
-A workload asks for shuffled or plain batches of 128. `data.py` has made the files.
+A workload needs shuffled or plain batches with 128 rows. `data.py` has made the files.
 """
 
 from pathlib import Path
@@ -9,21 +9,21 @@ from typing import NamedTuple
 import numpy as np
 
 BATCH = 128
-POOL = 10_000  # rows to shuffle among
-PAGE = 500  # the same, of images
-COLUMNS = 17  # of the CSV file: floats, and an integer at the end
-RECORD = 256  # bytes
-LONGEST = 100  # of the rows of various lengths
-PACKED = 1024  # numbers in a row that is packed, or of tokens
-TOKENS = 20_000_000  # in the file of tokens
+POOL = 10_000  # rows in the shuffle buffer
+PAGE = 500  # the same, for images
+COLUMNS = 17  # in the CSV file: floats, and an integer at the end
+RECORD = 256  # in bytes
+LONGEST = 100  # maximum length, for rows with different lengths
+PACKED = 1024  # numbers per packed row or token row
+TOKENS = 20_000_000  # in the token file
 
 
 class Work(NamedTuple):
-    """A title, and what a batch must be.
+    """A title, and the required form of a batch.
 
-    That is its shape after the first dimension (None: bytes, or padded) and its dtype; `pool` is how many rows to
-    shuffle among. With `labels` a batch has an integer for each row as well: the number of the row in this other
-    workload's array, or with "class" that of its class.
+    That is its shape after the first dimension (None: bytes, or padded) and its dtype; `pool` is the shuffle buffer's
+    row count. With `labels` a batch also has one integer per row: the row's index in this other workload's array, or
+    with "class" its class index.
     """
 
     title: str
@@ -59,26 +59,26 @@ WORKS = {
     "once": Work("computed once and kept in a file, f32[784], shuffled", (784,), "float32"),
     "window": Work("windows of 16 rows, f32[4], every 4 rows", (16, 4), "float32"),
 }
-CHAINS = {"mix", "pack", "filter", "window"}  # of several transformations
+CHAINS = {"mix", "pack", "filter", "window"}  # with several transformations
 
 ROWS = {"f32_4": 30_000, "f32_32": 30_000, "f32_784": 30_000, "image": 1_000}
 LINES = RECORDS = 100_000
 CSV_ROWS = 20_000
 PADDED_ROWS = 20_000
 DECODED = 100_000  # numbers to decode
-WEIGHTS = [0.7, 0.3]  # of what is mixed
+WEIGHTS = [0.7, 0.3]  # mixing weights
 WINDOW, STRIDE = 16, 4
-JPEGS = 2_000  # files, of 65 KB
+JPEGS = 2_000  # files, with 65 KB
 CLASSES = 10
-NAMES = [f"c{i:02}" for i in range(16)]  # of the columns of tables
-TABLES = SHARDS = 4  # files of each
-SAMPLES = 10_000  # in all shards
-TOP, LEFT, SIDE = 75, 138, 224  # what is cut out of an image
+NAMES = [f"c{i:02}" for i in range(16)]  # table columns
+TABLES = SHARDS = 4  # files each
+SAMPLES = 10_000  # in all shards together
+TOP, LEFT, SIDE = 75, 138, 224  # cut out of each image
 MIDDLE = (TOP, LEFT, SIDE, SIDE)
 
 
 def decode(number):
-    """An example, f32[32], from its number: some 50 us of Python and NumPy that hold the interpreter's lock."""
+    """Return an example, f32[32], from its number: about 50 us in Python and NumPy, with the GIL held."""
     state, values = int(number), []
     for _ in range(192):
         state = (state * 1_103_515_245 + 12_345) & 0x7FFFFFFF
@@ -88,56 +88,56 @@ def decode(number):
 
 
 def doubled(row):
-    """What is computed once."""
+    """Compute a row once."""
     return row * 2
 
 
 def passes(number):
-    """Whether the filter keeps a number: two of four, so that a worker that gets every second one keeps half."""
+    """Return whether the filter keeps a number: two out of four, so a worker with every second number keeps half."""
     return number % 4 < 2
 
 
 def halves(row):
-    """A row as two."""
+    """Return a row as two."""
     return row[: len(row) // 2], row[len(row) // 2 :]
 
 
 def two_arrays(directory):
-    """What is mixed."""
+    """Return the arrays to mix."""
     data = rows(directory, "f32_32")
     return data[: len(data) // 2], data[len(data) // 2 :]
 
 
 def rows(directory, work):
-    """The array of the rows in memory."""
+    """Return the array with the rows in memory."""
     return np.load(Path(directory) / f"{work}.npy")
 
 
 def padded_rows(directory):
-    """The rows of various lengths, end to end, and where each begins; the last number is the end."""
+    """Return rows with different lengths, end to end, and their start offsets, followed by the end."""
     with np.load(Path(directory) / "padded.npz") as data:
         return data["values"], data["splits"]
 
 
 def path(directory, work):
-    """The file of lines, tokens, CSV or TFRecords."""
+    """Return the file with lines, tokens, CSV or TFRecords."""
     return str(Path(directory) / ("lines" if work == "indexed" else work))
 
 
 def paths(directory, work):
-    """The files of a workload that has several."""
+    """Return the files for a workload with several."""
     return sorted(str(name) for name in (Path(directory) / work).iterdir() if name.is_file())
 
 
 def line_places(name):
-    """Where each line of a file begins, and where the last one ends."""
+    """Return each line's offset in a file, followed by the end."""
     with open(name, "rb") as file:
         ends = np.cumsum([len(line) for line in file])
     return np.concatenate([[0], ends])
 
 
 class Line:
-    """The lines of a file by number, which pickles."""
+    """A file's lines by index; it pickles."""
 
     def __init__(self, name):
         self.name, self.places, self.file = name, line_places(name), None
@@ -156,7 +156,7 @@ class Line:
 
 
 class TokenRow:
-    """The rows of a mapped file of tokens by number, as nanoGPT cuts them; it pickles."""
+    """The rows in a mapped token file by index, cut as in nanoGPT; it pickles."""
 
     def __init__(self, name):
         self.name, self.data = name, None
@@ -174,11 +174,11 @@ class TokenRow:
 
 
 def jpegs(directory):
-    """The files of images, and the number of the class of each, which is its folder."""
+    """Return the image files, and each one's class index, from its folder."""
     names = sorted((Path(directory) / "jpeg").glob("*/*.jpg"))
     return [str(name) for name in names], [int(name.parent.name) for name in names]
 
 
 def cut(image):
-    """The middle of an image."""
+    """Return an image's middle."""
     return image[TOP : TOP + SIDE, LEFT : LEFT + SIDE]

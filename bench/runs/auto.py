@@ -1,8 +1,8 @@
-"""workers="auto" beside the workers that a person finds by trying, on twenty pipelines: `make bench-auto`.
+"""Compare workers="auto" with hand-tuned workers, on twenty pipelines: `make bench-auto`.
 
-Each pipeline runs without workers, where "auto" begins; with each choice of HANDS, of which the fastest counts; and
-with "auto", which gets so many seconds to choose. Then the three take turns, and the median of each counts: results of
-many threads come in bursts, of which the best turn has most.
+Each pipeline runs without workers, as "auto" begins; with each choice in HANDS, where the fastest counts; and with
+"auto", which gets a given number of seconds to choose. Then the three take turns, and each one's median counts: many
+threads deliver in bursts, and the best turn contains the most bursts.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import numpy as np
 import pipeline
 
 BATCH = 8
-TURNS, TURN = 3, 2.4  # seconds, of which the first half does not count: what 32 threads made ahead is used up then
+TURNS, TURN = 3, 2.4  # seconds; the first half is not measured, to use up what 32 threads made ahead
 LARGE = bytes(1 << 20)
 PACKED = zlib.compress(np.arange(1 << 15, dtype=np.float32).tobytes(), 1)
 NUMBERS = np.random.default_rng(0).random(1 << 15, dtype=np.float32)
@@ -66,7 +66,7 @@ def waits_for_one_of_few(number):
 
 
 def counts(number, steps):
-    """Python code that holds the GIL: 25 ns a step or so."""
+    """Run Python code that holds the GIL: about 25 ns per step."""
     total = 0
     for i in range(steps):
         total += i
@@ -124,13 +124,13 @@ def flat(workers):
 
 
 def two_steps(workers):
-    """A wait, then Python code; the choice is for the wait."""
+    """Wait, then run Python code; the choice is for the wait."""
     data = pipeline.dataset(itertools.count()).map(functools.partial(waits, seconds=0.004), workers=workers)
     return data.map(functools.partial(counts, steps=4_000)).batch(BATCH)
 
 
 def serves_one(workers):
-    """One call at a time; the lock cannot be sent to processes, where each would have its own."""
+    """Allow one call at a time; the lock cannot be sent to processes, where each would have its own."""
     return pipeline.dataset(itertools.count()).map(lambda number: waits_in_turn(number), workers=workers).batch(BATCH)
 
 
@@ -140,7 +140,7 @@ def serves_few(workers):
 
 
 def unsendable(workers):
-    """A function with a lock, which cannot be sent to processes."""
+    """Return a function with a lock, which cannot be sent to processes."""
     lock = threading.Lock()
 
     def counted(number):
@@ -150,7 +150,7 @@ def unsendable(workers):
     return pipeline.dataset(itertools.count()).map(counted, workers=workers).batch(BATCH)
 
 
-# Name: the pipeline, for given workers, and how long the consumer sleeps over a batch.
+# Name: the pipeline for given workers, and how long the consumer sleeps per batch.
 CASES = {
     "a disk, 4 ms": (mapped(waits, seconds=0.004), 0),
     "a network, 20 ms": (waits_long, 0),
@@ -208,7 +208,7 @@ def compared(name, make, nap, seconds):
             with iter(make(workers())) as iterator:
                 next(iterator)
                 by_hand[text] = rate(iterator, nap, TURN)
-        except TypeError:  # a function that processes cannot have
+        except TypeError:  # the function cannot be sent to processes
             if "processes" not in text:
                 raise
     likely = sorted(by_hand, key=by_hand.get)[-2:]
@@ -219,7 +219,7 @@ def compared(name, make, nap, seconds):
         whole = rate(loops["auto"], nap, seconds, 0)
         chosen = choice(loops["auto"])
         for _ in range(TURNS):
-            for text, iterator in loops.items():  # one that begins anew would hold back less at first than later
+            for text, iterator in loops.items():  # a restarted one would delay less at first than later
                 found.setdefault(text, []).append(rate(iterator, nap, TURN))
     rates = {text: statistics.median(each) for text, each in found.items()}
     best = max(likely, key=rates.get)
@@ -232,7 +232,7 @@ def compared(name, make, nap, seconds):
 
 
 def rate(iterator, nap, seconds, settle=0.5):
-    """Return the examples in a second, without the first part of the time."""
+    """Return the examples per second, without the settling time."""
     examples, begin, first = 0, time.perf_counter(), None
     while (now := time.perf_counter()) < begin + seconds:
         if first is None and now >= begin + settle * seconds:
@@ -244,7 +244,7 @@ def rate(iterator, nap, seconds, settle=0.5):
 
 
 def choice(iterator):
-    """Return the workers of the moment, as the report tells."""
+    """Return the current workers, according to the report."""
     stage = next(stage for stage in iterator.report().stages if "made_by" in stage.settings)
     made_by = stage.settings["made_by"]
     return "None" if made_by == "None" else f"{made_by}({stage.threads})"

@@ -1,8 +1,8 @@
-"""Measures batches of rows that workers of a Ray cluster make: `make bench-cluster`.
+"""Measure batches with rows made by workers in a Ray cluster: `make bench-cluster`.
 
-The same rows in this process, by threads, by processes, and by Ray on one node and on three, all on this machine; and
-by Ray Data on the same clusters. All ways are measured in turns, so that what else the machine does meets each of them.
-Writes the table of docs/cluster.md.
+The same rows are made in this process, by threads, by processes, by Ray on one node and on three, all on this machine,
+and by Ray Data on the same clusters. All ways take turns, so that other load on the machine affects each of them.
+Writes the table in docs/cluster.md.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ from report import machine, machine_line, number, put_in_page, table
 import pipeline
 
 TURNS = 3
-SECONDS = 1.2  # of a measurement, about
-DECODE = 5e-3  # seconds that an image takes
+SECONDS = 1.2  # per measurement, roughly
+DECODE = 5e-3  # seconds per image
 NODES = {"one node": 1, "three nodes": 3}
-WORKERS = 2  # of a node, and of the ways without Ray
+WORKERS = 2  # per node, and for the ways without Ray
 DATA = os.urandom(1 << 18)
 
 
-# What makes a row ----------------------------------------------------------------------------------------------------
+# Functions that make a row -------------------------------------------------------------------------------------------
 
 
 def row(i):
@@ -41,20 +41,21 @@ def image(i):
 
 
 def waited(i):
-    """An image after a wait, as for remote storage."""
+    """Return an image after a wait, as for remote storage."""
     time.sleep(DECODE)
     return image(i)
 
 
 def computed(i):
-    """An image after work with the interpreter's lock released, as by decoders: processor time, however busy it is."""
+    """Return an image after work with the GIL released, as by decoders: a fixed CPU time, however busy the machine
+    is."""
     end = time.thread_time() + DECODE
     while time.thread_time() < end:
         hashlib.blake2b(DATA)
     return image(i)
 
 
-# Name: function, rows of a batch.
+# Name: function, rows per batch.
 WORK = {
     "f32[784], np.full": (row, 1024),
     "150 KB, waits 5 ms": (waited, 32),
@@ -62,11 +63,11 @@ WORK = {
 }
 
 
-# Who calls it --------------------------------------------------------------------------------------------------------
+# Ways to call them ---------------------------------------------------------------------------------------------------
 
 
 def ours(workers):
-    """Batches by this package."""
+    """Yield batches made by this package."""
 
     def batches(function, size, count):
         return iter(pipeline.dataset(range(size * count)).map(function, workers=workers).batch(size).prefetch(2))
@@ -75,11 +76,11 @@ def ours(workers):
 
 
 def ray_data(workers):
-    """Batches by Ray Data, in the order in which they are ready: its tasks go where processors are free.
+    """Yield batches made by Ray Data, in order of completion: its tasks run where processors are free.
 
-    With `concurrency=`, numbers and rows would be made by tasks of their own, which is slower.
+    With `concurrency=`, separate tasks would make numbers and rows, which is slower.
     """
-    import ray.data  # only the environment of this bench has it
+    import ray.data  # only installed for this bench
 
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     ray.data.DataContext.get_current().enable_progress_bars = False
@@ -95,7 +96,7 @@ def ray_data(workers):
 
 
 def ways(place):
-    """What a process measures: the workers of each way, and its batches."""
+    """Return what a process measures: each way's workers and batches."""
     if place not in NODES:
         return {
             "this process": (1, ours(None)),
@@ -110,7 +111,7 @@ def ways(place):
 
 
 def rate(batches, function, size, count, workers):
-    """Rows a second, from when each worker may have made its first batch to the last one."""
+    """Return rows per second, from when each worker may have made its first batch to the last one."""
     found = 0
     for found, batch in enumerate(batches(function, size, workers + count), 1):
         assert len(batch) == size
@@ -121,7 +122,7 @@ def rate(batches, function, size, count, workers):
 
 
 def serve(place):
-    """Be the process of a place: for each line with a way, a work and a number of batches, print the rate."""
+    """Serve as a place's process: for each line with a way, a work and a batch count, print the rate."""
     with clusters(NODES.get(place, 0), WORKERS):
         known = ways(place)
         print(json.dumps({name: workers for name, (workers, _) in known.items()}), flush=True)
@@ -135,7 +136,7 @@ def serve(place):
 
 
 class Place:
-    """A process that measures."""
+    """A measuring process."""
 
     def __init__(self, name):
         command = [sys.executable, __file__, name]
@@ -158,14 +159,14 @@ class Place:
 
 
 def most(work, workers):
-    """Rows a second that so many workers could make, with nothing else to do; None if not known."""
+    """Return the rows per second that this many workers could make without other work; None if unknown."""
     if WORK[work][0] is row:
         return None
     return (min(workers, os.cpu_count()) if WORK[work][0] is computed else workers) / DECODE
 
 
 def lines(work, found, workers):
-    """Yield the lines of the table for a kind of work."""
+    """Yield the table's lines for one kind of work."""
     size = WORK[work][0](0).nbytes
     for way, rates in found.items():
         middle, limit = statistics.median(rates), most(work, workers[way])
@@ -183,7 +184,7 @@ def main():
     rows = []
     for work, (_, size) in WORK.items():
         counts = {}
-        for way, place in where.items():  # the first time, processes are begun
+        for way, place in where.items():  # the first time, processes are started
             first = place.measure(way, work, 2 * workers[way])
             counts[way] = max(3 * workers[way], math.ceil(first * SECONDS / size))
         found = {way: [] for way in where}

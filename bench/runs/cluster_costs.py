@@ -1,6 +1,6 @@
-"""Measures what a driver pays for what workers of a cluster give it: `make bench-cluster`.
+"""Measure what a driver pays for receiving data from cluster workers: `make bench-cluster`.
 
-The constants of cluster_growth.py, on a cluster of two nodes on this machine: bench/results/cluster_costs.json.
+The constants for cluster_growth.py, on a two-node cluster on this machine: bench/results/cluster_costs.json.
 """
 
 import json
@@ -15,18 +15,18 @@ from report import RESULTS, machine
 import pipeline
 from pipeline.stages import crew
 
-ROWS = 128  # of a chunk
-SMALL, LARGE = ROWS * 4 * 784, ROWS * 150_528  # bytes of a chunk of f32[784], and of images
+ROWS = 128  # per chunk
+SMALL, LARGE = ROWS * 4 * 784, ROWS * 150_528  # bytes per chunk, for f32[784] and for images
 TASKS = 1000
-PARTS = 64  # that are read at once
-AT_ONCE = 8  # large blocks on their way
+PARTS = 64  # read at once
+AT_ONCE = 8  # large blocks in transit
 TURNS = 5
 
 
 def main():
     known = machine()
     with clusters(2, 2):
-        import ray  # only the environment of this bench has it
+        import ray  # only installed for this bench
 
         costs = {
             **driver(),
@@ -51,10 +51,10 @@ def large(i):
 
 
 def driver():
-    """What a program pays for a chunk and for its bytes, from the task to the batch: processor time of all its threads.
+    """Return what a program pays per chunk and per byte, from the task to the batch: CPU time over all its threads.
 
-    The difference between a longer and a shorter loop over batches, each the least of some runs. Such cheap rows come
-    in chunks of the most rows that there may be, so that is set to the size in question.
+    The difference between a longer and a shorter loop over batches, with the minimum of several runs for each. Such
+    cheap rows come in chunks with the maximum row count, so that maximum is set to the measured size.
     """
     crew._MOST = ROWS
     workers = pipeline.cluster.workers(4)
@@ -77,7 +77,8 @@ def driver():
 
 
 def crossings(ray):
-    """What a block from another node costs: seconds more than one of this node, and bytes a second of several."""
+    """Return the cost of a block from another node: seconds in addition to a local one, and bytes per second for
+    several."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On  # as above
 
     here = ray.get_runtime_context().get_node_id()
@@ -85,7 +86,7 @@ def crossings(ray):
     made = ray.remote(num_cpus=1)(lambda size: np.zeros(size, np.uint8))
 
     def got(node, size, count):
-        """Seconds from when all are ready, where they are, until they are here."""
+        """Return the seconds from when all are ready remotely until they are here."""
         strategy = On(node_id=node, soft=False)
         found = [made.options(scheduling_strategy=strategy).remote(size) for _ in range(count)]
         ray.wait(found, num_returns=count, fetch_local=False)
@@ -107,7 +108,7 @@ def blocks(part):
 
 
 def block():
-    """What a program pays for a block that `cluster.read` gives, while others of as many parts as workers are read."""
+    """Return the cost of a block from `cluster.read`, while others are read, with as many parts as workers."""
     source = pipeline.cluster.read(blocks, range(200), workers=pipeline.cluster.workers(PARTS), enqueue_many=True)
     found = []
     with iter(source.batch(1024)) as loop:
@@ -120,7 +121,7 @@ def block():
 
 
 def tasks(ray):
-    """Tasks a second that do nothing; the most of some runs."""
+    """Return the number of empty tasks per second; the best of several runs."""
     nothing = ray.remote(num_cpus=1)(lambda: None)
     rates = []
     for _ in range(TURNS):

@@ -1,11 +1,11 @@
-"""How many workers of a cluster one driver can take from: arithmetic, and a simulation.
+"""Compute how many cluster workers one driver can serve: arithmetic, and a simulation.
 
     python bench/runs/cluster_growth.py
 
-The constants of a driver are those that cluster_costs.py has measured; that a network card gives what its name says is
-assumed. A chunk is made by a worker, waits for its turn on the way to the driver, and then for the driver, which takes
-one at a time. A worker begins the next one as soon as less than `IN_FLIGHT` chunks for each worker are on their way.
-Writes the tables of docs/cluster.md.
+A driver's constants are those measured by cluster_costs.py; a network card is assumed to deliver its nominal rate. A
+chunk is made by a worker, waits for its turn on the way to the driver, and then for the driver, which takes one at a
+time. A worker begins the next one as soon as fewer than `IN_FLIGHT` chunks per worker are in transit. Writes the tables
+in docs/cluster.md.
 """
 
 import heapq
@@ -17,7 +17,7 @@ from report import RESULTS, machine_line, number, put_in_page, table
 IN_FLIGHT = 4
 CARDS = {"10 Gbit/s": 1.25e9, "100 Gbit/s": 1.25e10}  # bytes/s
 
-WORK = {  # bytes and seconds of a row, and rows of a chunk
+WORK = {  # bytes and seconds per row, and rows per chunk
     "f32[784], 0.1 ms, 128 a chunk": (3136, 1e-4, 128),
     "f32[784], 0.1 ms, 1,024 a chunk": (3136, 1e-4, 1024),
     "150 KB, 5 ms, 128 a chunk": (150_528, 5e-3, 128),
@@ -26,12 +26,12 @@ WORKERS = (1, 10, 40, 100, 400, 1000)
 
 
 def rows_per_second(costs, work, workers, network):
-    """What a driver gets from so many workers."""
+    """Return the rate at which a driver receives rows from this many workers."""
     size, seconds, count = work
     chunks = max(4000, 8 * workers)
-    free = [0.0] * workers  # when each worker is free
-    card = driver = 0.0  # when the network card and the driver are
-    taken = []  # when the driver had taken each chunk
+    free = [0.0] * workers  # time at which each worker is free
+    card = driver = 0.0  # the same for the network card and the driver
+    taken = []  # times at which the driver had taken each chunk
     for each in range(chunks):
         room = taken[each - IN_FLIGHT * workers] if each >= IN_FLIGHT * workers else 0.0
         made = max(heapq.heappop(free), room) + seconds * count
@@ -44,13 +44,13 @@ def rows_per_second(costs, work, workers, network):
 
 
 def in_driver(costs, work):
-    """Seconds of the driver for a chunk."""
+    """Return the driver's seconds per chunk."""
     size, _, count = work
     return costs["driver_s"] + size * count / costs["bytes_s"]
 
 
 def constants(costs):
-    """Yield what each constant is, and how it was had."""
+    """Yield each constant's meaning, and its source."""
     chunk, crossing = (f"{costs[name] * 1e3:.2g} ms" for name in ("driver_s", "latency_s"))
     byte, transfer = (f"{costs[name] / 1e9:.2g} GB/s" for name in ("bytes_s", "transfer_bytes_s"))
     yield "processor time of the driver for a chunk, in all its threads", chunk, "measured"
@@ -62,7 +62,7 @@ def constants(costs):
 
 
 def full(costs):
-    """Yield for each kind of rows what a worker makes, and how many workers fill a card and the driver."""
+    """Yield for each kind of row what a worker makes, and how many workers saturate a card and the driver."""
     for name, work in WORK.items():
         size, seconds, count = work
         cards = [f"{card / (size / seconds):.0f}" for card in CARDS.values()]

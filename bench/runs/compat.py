@@ -1,4 +1,4 @@
-"""Compares the drop-in with TensorFlow, each in its own process: `python bench/runs/compat.py TENSORFLOWS_PYTHON`."""
+"""Compare the drop-in with TensorFlow, each in its own process: `python bench/runs/compat.py TENSORFLOWS_PYTHON`."""
 
 import importlib
 import json
@@ -13,9 +13,9 @@ import numpy as np
 OURS, THEIRS = "pipeline.compat.v1", "tensorflow.compat.v1"
 
 BATCH, ROWS = 128, 10_000
-REPEATS = 5  # The median of so many measurements counts.
-SECONDS = 1.0  # A measurement of batches takes so long.
-RUNS = 5_000  # Runs of one dequeue in a measurement.
+REPEATS = 5  # The median counts.
+SECONDS = 1.0  # Per measurement with batches.
+RUNS = 5_000  # Single dequeues per measurement.
 
 
 def main():
@@ -34,7 +34,7 @@ def main():
 def in_process(python, name):
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [os.getcwd(), environment.get("PYTHONPATH")]))
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # An import is that of an installed package: compiled before.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # An installed package is imported from bytecode.
     command = [python, __file__, "--measure", name]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
@@ -65,7 +65,7 @@ def measure(name):
 
 
 def dequeues(tf):
-    """Return the seconds of one dequeue, by Session.run and by a callable."""
+    """Return the seconds per dequeue, by Session.run and by a callable."""
     with tf.Graph().as_default(), tf.Session() as sess:
         queue = tf.FIFOQueue(2 * RUNS, tf.float32, shapes=[[]])
         taken = queue.dequeue()
@@ -86,7 +86,7 @@ def timed_runs(sess, fill, call):
 
 
 def batches(tf, make):
-    """Return the examples per second of the batches that `make` builds."""
+    """Return the examples per second in the batches built by `make`."""
     with tf.Graph().as_default(), tf.Session() as sess:
         fetched = make()
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
@@ -106,7 +106,7 @@ def batches(tf, make):
 
 
 def imported(name):
-    """Return the seconds that the import takes in a fresh process."""
+    """Return the seconds for an import in a new process."""
     code = f"import time, numpy; start = time.perf_counter(); import {name}; print(time.perf_counter() - start)"
     command = [sys.executable, "-W", "ignore", "-c", code]
     times = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(REPEATS)]

@@ -1,9 +1,9 @@
-"""What it costs to make tensors of a batch, besides the batch: microseconds, the least of many runs.
+"""Measure the cost of making tensors from a batch: microseconds, the minimum over many runs.
 
     python bench/runs/conversion.py
 
-`from_numpy` is PyTorch's own time for the arrays, one call for each. `conversion` is the time of `to_tensors`, and
-`loader` all that a DataLoader adds to its iterator: epochs, states and the conversion.
+`from_numpy` is PyTorch's own time for the arrays, with one call each. `conversion` is the time for `to_tensors`, and
+`loader` is everything that a DataLoader adds to its iterator: epochs, states and the conversion.
 """
 
 import itertools
@@ -25,7 +25,7 @@ BATCHES = {
 
 
 def loop_of(batch):
-    """A loop that has its batch already."""
+    """Return a loop with a batch made beforehand."""
     return iter(pipeline.dataset(itertools.repeat(batch)))
 
 

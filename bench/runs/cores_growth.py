@@ -1,12 +1,12 @@
-"""How many cores a function can keep busy in threads, processes and Ray: a simulation of one loop.
+"""Compute how many cores a function can use in threads, processes and Ray: a simulation of one loop.
 
     python bench/runs/cores_growth.py [CONSTANTS]
 
-The constants are those that many_cores.py and cluster_costs.py have measured. The consumer claims chunks and delivers
-them in order, one at a time; at most two for each worker are under way. A worker takes a chunk under the lock of the
-pool and calls the function, which takes between half and one and a half of its time. With the GIL all of it but the
-function happens one at a time, as the function is one that releases the GIL or runs in another process. The network
-costs nothing. Writes the table of docs/performance.md.
+The constants are those measured by many_cores.py and cluster_costs.py. The consumer claims chunks and delivers them in
+order, one at a time, with at most two per worker in progress. A worker takes a chunk under the pool's lock and calls
+the function, which takes between 0.5 and 1.5 times its mean time. With the GIL, everything except the function happens
+one at a time, because the function releases the GIL or runs in another process. The network costs nothing. Writes the
+table in docs/performance.md.
 """
 
 import heapq
@@ -27,8 +27,8 @@ from pipeline.workers.executor import seconds_of_chunk
 CORES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 FUNCTIONS = {"10 µs": 1e-5, "100 µs": 1e-4, "1 ms": 1e-3, "10 ms": 1e-2}
 ENOUGH = 0.8
-WAKE = 2e-5  # seconds until a thread runs that was woken
-BLOCK = 1024  # rows of a block of cluster.read
+WAKE = 2e-5  # seconds until a woken thread runs
+BLOCK = 1024  # rows per block in cluster.read
 KINDS = [
     ("threads", False, "threads, without the GIL"),
     ("threads", True, "threads, with the GIL"),
@@ -39,11 +39,11 @@ KINDS = [
 
 
 class Costs:
-    """Seconds of a chunk: of the consumer, of the threads around it, of a worker, and under the lock."""
+    """Seconds per chunk: for the consumer, for the threads around it, for a worker, and under the lock."""
 
     def __init__(self, known, kind, workers, rows):
         def of(part, what):
-            """Between the numbers of workers that were measured, and beyond them on a line."""
+            """Interpolate between the measured worker counts, and extrapolate linearly beyond them."""
             numbers = [int(each) for each in known[kind]]
             found = [each[part][what] if what else each[part] for each in known[kind].values()]
             slope = (found[-1] - found[-2]) / (numbers[-1] - numbers[-2])
@@ -64,20 +64,20 @@ class Costs:
 
 
 class Server:
-    """What one can use at a time."""
+    """A resource for one user at a time."""
 
     def __init__(self):
         self.free = self.busy = 0.0
 
     def use(self, now, seconds):
-        """Return when somebody has used it who comes now."""
+        """Return when a user who arrives now has finished."""
         self.free = max(self.free, now) + seconds
         self.busy += seconds
         return self.free
 
 
 def simulate(costs, kind, workers, seconds, gil):
-    """Return how many chunks a second there are, and the share of the time that each server was busy."""
+    """Return the chunks per second, and each server's busy fraction."""
     chunks, window = max(1500, 12 * workers), 2 * workers
     rng = random.Random(1)
     servers = {"consumer": Server(), "lock": Server()}
@@ -92,7 +92,7 @@ def simulate(costs, kind, workers, seconds, gil):
         heapq.heappush(events, (now, next(numbers), what, arguments))
 
     def work(now, seconds, own=None):
-        """Python code of this process, in a thread of its own or of the consumer."""
+        """Run Python code in this process, in its own thread or the consumer's."""
         if own is not None:
             own.busy += seconds
         return servers["GIL"].use(now, seconds) if gil else now + seconds
@@ -148,8 +148,8 @@ def simulate(costs, kind, workers, seconds, gil):
 
 
 def rate(known, kind, cores, seconds, gil):
-    """Return the examples of a second with as many workers as cores, as many as the processors allow, and what is busy
-    most."""
+    """Return the examples per second with one worker per core, the maximum that the processors allow, and the busiest
+    server."""
     of_chunk = RayWorkers.chunk_seconds if kind == "Ray" else seconds_of_chunk(cores)
     rows = max(1, min(int(of_chunk / seconds), crew._MOST))
     rows = BLOCK if kind == "reader" else rows
@@ -160,7 +160,7 @@ def rate(known, kind, cores, seconds, gil):
 
 
 def cell(known, kind, seconds, gil):
-    """Return up to how many cores an example takes what it does alone, nearly, and what is in the way then."""
+    """Return the largest core count with nearly the ideal rate, and the bottleneck beyond it."""
     last = 0
     for cores in CORES:
         found, most, busiest = rate(known, kind, cores, seconds, gil)
@@ -171,7 +171,7 @@ def cell(known, kind, seconds, gil):
 
 
 def checked(known):
-    """Return how far the simulation is from what was measured, at most, in percent."""
+    """Return the simulation's largest deviation from the measurements, in percent."""
     off = [abs(rate(known, kind, cores, alone, True)[0] / found - 1) for kind, cores, alone, found in known["really"]]
     return f"{max(off):.0%}"
 

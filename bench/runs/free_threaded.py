@@ -1,9 +1,9 @@
-"""Measures a decode function in threads without the interpreter's lock, beside processes and torch.
+"""Measure a decode function in threads without the GIL, compared with processes and torch.
 
     python bench/runs/free_threaded.py PYTHON [--environments DIRECTORY]
 
-PYTHON is a free-threaded interpreter that has this package. It and the one that runs this program take turns; torch has
-the environment of `make bench-peers`. Writes the table of docs/free-threading.md.
+PYTHON is a free-threaded interpreter with this package installed. It takes turns with the one that runs this program;
+torch uses the environment of `make bench-peers`. Writes the table in docs/free-threading.md.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def main():
 def measured(python, script, free):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
     if free:
-        environment["PYTHON_GIL"] = "0"  # with which others would not start
+        environment["PYTHON_GIL"] = "0"  # other interpreters would not start with it
     command = [str(python), str(PEERS / script), str(ROOT / "build/bench-peers"), "0.5", *WORKS]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, check=True)
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

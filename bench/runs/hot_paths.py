@@ -1,4 +1,4 @@
-"""The hot paths whose instructions are counted: `python hot_paths.py NAME CALLS` calls one of them CALLS times."""
+"""Hot paths for counting instructions: `python hot_paths.py NAME CALLS` calls one of them CALLS times."""
 
 import sys
 import tempfile
@@ -14,7 +14,7 @@ LINES = 1000
 
 
 def scalar():
-    """One scalar in and out."""
+    """Enqueue and dequeue one scalar."""
     queue = pipeline.FIFOQueue(100, "float32", shapes=[()])
     put, get = queue.enqueue, queue.dequeue
 
@@ -26,7 +26,7 @@ def scalar():
 
 
 def block():
-    """A block of f32[784] in and out."""
+    """Enqueue and dequeue an f32[784] block."""
     queue, rows = pipeline.FIFOQueue(1000, "float32", shapes=[(784,)]), np.ones((N, 784), np.float32)
     out = np.empty_like(rows)
 
@@ -38,7 +38,7 @@ def block():
 
 
 def shuffle():
-    """A block of f32[4] into a pool, and a shuffled block out of it."""
+    """Enqueue an f32[4] block, and dequeue a shuffled one."""
     queue = pipeline.RandomShuffleQueue(20_000, 0, "float32", shapes=[(4,)], seed=1)
     rows = np.ones((15_000, 4), np.float32)
     queue.enqueue_many(rows)
@@ -52,13 +52,13 @@ def shuffle():
 
 
 def stack():
-    """Separate f32[4] arrays into one."""
+    """Stack separate f32[4] arrays."""
     rows = [np.full(4, k, np.float32) for k in range(N)]
     return lambda: pipeline.stack(rows)
 
 
 def lines():
-    """A block of lines from a file, which starts again when it ends."""
+    """Read a block of lines from a file, starting again at its end."""
     name = Path(tempfile.mkdtemp()) / "lines"
     name.write_bytes(b"".join(b"%063d\n" % i for i in range(100 * LINES)))
     files = pipeline.FIFOQueue(10, "string", shapes=[()])
@@ -68,13 +68,13 @@ def lines():
 
 
 def slices():
-    """A shuffled batch of rows of arrays in memory, with the defaults."""
+    """Take a shuffled batch of in-memory array rows, with the defaults."""
     rows = [np.ones((30_000, 4), np.float32), np.arange(30_000)]
     return pipeline.shuffle_batch(pipeline.slice_input_producer(rows, seed=1), N, seed=1).__next__
 
 
 def dequeue():
-    """A block of f32[784] that is held by reference, out; it goes in without a copy."""
+    """Dequeue an f32[784] block held by reference; it is enqueued without a copy."""
     queue = pipeline.FIFOQueue(1000, "float32", shapes=[(784,)])
     rows, out = pipeline.freeze(np.ones((N, 784), np.float32)), np.empty((N, 784), np.float32)
 
@@ -86,31 +86,31 @@ def dequeue():
 
 
 def examples():
-    """A batch of what a function returns, one by one. Without threads, whose waits would count too."""
+    """Take a batch from a function called per example. Without threads, because their waits would count too."""
     row = np.ones(4, np.float32)
     return pipeline.batch(lambda: row, N, num_threads=0).__next__
 
 
 def padded():
-    """A padded batch of rows of 1 to 100 f32, one by one, without threads."""
+    """Take a padded batch with rows of 1 to 100 f32, enqueued singly, without threads."""
     rows = np.split(np.ones(5_050, np.float32), np.arange(1, 100).cumsum())
     return pipeline.batch(cycle(rows), N, num_threads=0, dynamic_pad=True).__next__
 
 
 def rows_by_number():
-    """A shuffled batch of rows of arrays in memory, of a dataset."""
+    """Take a shuffled batch of in-memory array rows from a dataset."""
     rows = [np.ones((30_000, 4), np.float32), np.arange(30_000)]
     return iter(pipeline.arrays(tuple(rows), shuffle=True, seed=1, num_epochs=100).batch(N)).__next__
 
 
 def mapped():
-    """A batch of what a function makes of the items of a list, in the thread that asks."""
+    """Take a batch from a function mapped over list items, in the calling thread."""
     rows = list(np.ones((30_000, 4), np.float32))
     return iter(pipeline.dataset(rows).map(lambda row: row).repeat().batch(N)).__next__
 
 
 def generated():
-    """A batch of the rows of a generator, which fills one array again and again."""
+    """Take a batch from a generator's rows, which refills one array again and again."""
     row = np.ones(4, np.float32)
 
     def rows():
@@ -121,7 +121,7 @@ def generated():
 
 
 def queued():
-    """A batch of what a queue has, which was put into it just before."""
+    """Take a batch from a queue filled just before."""
     queue, rows = pipeline.FIFOQueue(1000, "float32", shapes=[(4,)]), np.ones((N, 4), np.float32)
     take = iter(pipeline.dataset(queue).batch(N)).__next__
 
@@ -132,7 +132,7 @@ def queued():
     return work
 
 
-# What makes the function that is called, how often, and how many elements it handles.
+# Function to make the measured call, its call count, and its element count per call.
 _ALL = {
     "scalar enqueue + dequeue": (scalar, 20_000, 1),
     "enqueue_many + dequeue_many, 128 x f32[784]": (block, 1_000, N),

@@ -1,9 +1,9 @@
-"""Compares image programs of the drop-in with TensorFlow: `python bench/runs/images.py TENSORFLOWS_PYTHON [NAME...]`.
+"""Compare image programs in the drop-in and in TensorFlow: `python bench/runs/images.py TENSORFLOWS_PYTHON [NAME...]`.
 
-Each program has the shape of work of a well-known TensorFlow 1 input pipeline. The two sides run in turns, each in a
-process of its own; the medians count. With `--short` there are 2 turns of 2 seconds, about 4 minutes in all.
-"Times" is how many times as many images the drop-in delivers, and "CPU" how many times as much CPU time an image costs
-on TensorFlow. On a busy machine only CPU says something.
+Each program has the same kind of work as a well-known TensorFlow 1 input pipeline. The two sides take turns, each in
+its own process; the medians count. With `--short` there are 2 turns with 2 seconds each, about 4 minutes in total.
+"Times" is the drop-in's image rate divided by TensorFlow's, and "CPU" TensorFlow's CPU time per image divided by the
+drop-in's. On a busy machine only CPU is meaningful.
 """
 
 import importlib
@@ -19,7 +19,7 @@ import numpy as np
 
 OURS, THEIRS = "pipeline.compat.v1", "tensorflow.compat.v1"
 SECONDS = float(os.environ.get("SECONDS", "3"))
-IMAGES = 64  # files of each size
+IMAGES = 64  # files per size
 
 
 def main():
@@ -28,7 +28,7 @@ def main():
         return
     if "--short" in sys.argv:
         sys.argv.remove("--short")
-        os.environ |= {"TURNS": "2", "SECONDS": "2"}  # the processes that measure read them, too
+        os.environ |= {"TURNS": "2", "SECONDS": "2"}  # the measuring processes read them, too
     turns = int(os.environ.get("TURNS", "3"))
     chosen = sys.argv[2:] or list(PROGRAMS)
     unknown = [name for name in chosen if name not in PROGRAMS]
@@ -63,7 +63,7 @@ def in_process(python, name, program, folder):
 
 
 def measure(name, program, folder):
-    """Return the images per second that a program delivers, and the microseconds of CPU that each costs."""
+    """Return a program's images per second, and the CPU microseconds per image."""
     tf = importlib.import_module(name)
     tf.disable_v2_behavior()
     tf.logging.set_verbosity(tf.logging.ERROR)
@@ -74,7 +74,7 @@ def measure(name, program, folder):
         coord = tf.train.Coordinator()
         threads = tf.train.start_queue_runners(sess, coord)
         end = time.perf_counter() + SECONDS / 3
-        while time.perf_counter() < end:  # the queues fill, so that all of it runs as fast as it can
+        while time.perf_counter() < end:  # the queues fill, so that everything runs at full speed
             sess.run(fetches)
         images, begin, used = 0, time.perf_counter(), time.process_time()
         while (now := time.perf_counter()) < begin + SECONDS:
@@ -104,17 +104,17 @@ def make_files(folder):
 
 
 def picture(rng, height, width):
-    """Blocks of colour with some noise, whose JPEG is about as large as that of a photograph."""
+    """Return coloured blocks with some noise, whose JPEG is about as large as a photograph's."""
     coarse = rng.integers(0, 256, (height // 16 + 1, width // 16 + 1, 3)).astype(np.float32)
     blocks = coarse[np.arange(height) // 16][:, np.arange(width) // 16]
     return np.clip(blocks * 0.7 + rng.normal(30, 12, blocks.shape), 0, 255).astype(np.uint8)
 
 
-# Programs: each returns what to fetch, and how many images that is.
+# Programs: each returns what to fetch, and its image count.
 
 
 def distorted(tf, folder, threads):
-    """JPEG, a random part of it resized, mirrored, colours distorted; batch_join."""
+    """Decode JPEG, resize a random part, mirror, distort colours; batch_join."""
 
     def one():
         contents, label = example(tf, folder, 375)
@@ -143,7 +143,7 @@ def distorted(tf, folder, threads):
 
 
 def example(tf, folder, size):
-    """The JPEG and the label of one Example."""
+    """Return an Example's JPEG and label."""
     names = tf.train.string_input_producer([os.path.join(folder, f"{size}.tfrecords")])
     _, record = tf.TFRecordReader().read(names)
     features = tf.parse_single_example(
@@ -153,7 +153,7 @@ def example(tf, folder, size):
 
 
 def domain(tf, folder, size, threads):
-    """JPEG, resized to the same size, -1 to 1; shuffle_batch of one."""
+    """Decode JPEG, resize to the same size, scale to -1 to 1; shuffle_batch with one example."""
     contents, _ = example(tf, folder, size)
     image = tf.image.resize_images(tf.image.decode_jpeg(contents, channels=3), (size, size))
     image = tf.image.convert_image_dtype(image, dtype=tf.float32) / 127.5 - 1.0
@@ -162,17 +162,17 @@ def domain(tf, folder, size, threads):
 
 
 def two_domains(tf, folder, size, threads):
-    """Two readers, and a run of a batch of each."""
+    """Use two readers; a run takes a batch from each."""
     return [domain(tf, folder, size, threads), domain(tf, folder, size, threads)], 2
 
 
 def one_domain(tf, folder, size, threads):
-    """One reader."""
+    """Use one reader."""
     return domain(tf, folder, size, threads), 1
 
 
 def cifar(tf, folder, threads):
-    """Records of fixed length, cropped, mirrored, brightness and contrast, standardized; shuffle_batch."""
+    """Read fixed-length records, crop, mirror, change brightness and contrast, standardize; shuffle_batch."""
     names = tf.train.string_input_producer([os.path.join(folder, "cifar.bin")])
     _, value = tf.FixedLengthRecordReader(record_bytes=3073).read(names)
     record = tf.decode_raw(value, tf.uint8)

@@ -1,10 +1,10 @@
-"""Counts the instructions of hot paths with callgrind: `make bench-instructions`.
+"""Count hot path instructions with callgrind: `make bench-instructions`.
 
-Counts hardly depend on the machine or on what else runs there, so a regression shows anywhere. Each path runs with few
-calls and with many; the difference is the cost of a call. The counts are compared with bench/runs/instructions.json,
-and a path that needs more than TOLERANCE above its record is a failure. --record writes the file again.
+Counts hardly depend on the machine or its load, so a regression shows anywhere. Each path runs with few calls and with
+many; the difference is the cost per call. The counts are compared with bench/runs/instructions.json, and a path that
+needs more than TOLERANCE above its record fails. --record writes the file again.
 
-A count depends on the versions of CPython, NumPy and the compiler; the file has those of the record.
+A count depends on the CPython, NumPy and compiler versions; the file has those of its record.
 """
 
 import json
@@ -26,13 +26,13 @@ from report import put_in_page, table  # noqa: E402
 
 RECORD = HERE / "instructions.json"
 TOLERANCE = 0.05
-# No random hashes, no threads of NumPy, and copies by vectors, as a repeated string instruction counts every byte.
+# Fixed hashes, no NumPy threads, and vector copies, because a repeated string instruction counts every byte.
 STEADY = {
     "PYTHONHASHSEED": "0",
     "OPENBLAS_NUM_THREADS": "1",
     "GLIBC_TUNABLES": "glibc.cpu.x86_rep_movsb_threshold=0x40000000",
 }
-FEW = 0.2  # of the calls
+FEW = 0.2  # fraction of the calls
 
 
 def main():
@@ -52,14 +52,14 @@ def main():
 
 
 def count(valgrind, name):
-    """Return the instructions of one call."""
+    """Return the instructions per call."""
     calls = hot_paths.CALLS[name]
     few = int(calls * FEW)
     return round((total(valgrind, name, calls) - total(valgrind, name, few)) / (calls - few))
 
 
 def total(valgrind, name, calls):
-    """Return the instructions of a process that makes this many calls."""
+    """Return a process's instructions for this many calls."""
     environment = {**os.environ, **STEADY, "PYTHONPATH": str(HERE.parents[1])}
     script = [sys.executable, str(HERE / "hot_paths.py"), name, str(calls)]
     with tempfile.TemporaryDirectory() as directory:
@@ -72,7 +72,7 @@ def total(valgrind, name, calls):
 
 
 def compare(counts, recorded):
-    """Print a line for each path; return the names of those that are worse."""
+    """Print one line per path; return the names of slower ones."""
     worse = []
     for name, mine in counts.items():
         change = mine / recorded[name] - 1 if name in recorded else 0
@@ -90,7 +90,7 @@ def record(counts):
 
 
 def versions():
-    """Return the versions that a count depends on."""
+    """Return the versions that affect a count."""
     return {
         "CPython": platform.python_version(),
         "NumPy": np.__version__,

@@ -1,4 +1,4 @@
-"""Kills examples/resume.py five times with -9, and draws its losses on top of those of a run that nobody killed.
+"""Kill examples/resume.py five times with -9, and draw its losses over those of an uninterrupted run.
 
 python bench/runs/killed.py docs/img/resume.png
 """
@@ -17,7 +17,8 @@ KILLS = 5
 
 
 def run(state, threads, until=None):
-    """Run the example; kill it after it has printed the loss of step `until`. Return the losses by step, as printed."""
+    """Run the example; kill it after it has printed the loss for step `until`. Return the losses by step, as
+    printed."""
     command = [sys.executable, "examples/resume.py", state, str(threads)]
     losses = {}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
@@ -35,7 +36,7 @@ def run(state, threads, until=None):
 
 
 def killed_run(state, steps, rng):
-    """Return the losses of each of the runs that one training took."""
+    """Return the losses for each run that one training took."""
     moments = sorted(rng.sample(range(10, steps - 10), KILLS))
     return [run(state, rng.randint(1, 8), until) for until in [*moments, None]]
 
@@ -46,7 +47,7 @@ def draw(path, whole, parts):
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(5.5, 3.4), constrained_layout=True)  # its words are read on phones, too
+    figure, axes = pyplot.subplots(figsize=(5.5, 3.4), constrained_layout=True)  # readable on phones, too
     steps = [step for step in whole if step != "order"]
     axes.plot(steps, [float(whole[step]) for step in steps], color="0.75", linewidth=5, label="never killed")
     for number, part in enumerate(parts):

@@ -1,8 +1,8 @@
-"""Measures how long one waits for a batch: `make bench-latency`.
+"""Measure how long a consumer waits for a batch: `make bench-latency`.
 
-From the enqueue of a batch's last row to the batch in the hands of a consumer that waits for it, beside the standard
-library's queues; and from the call that makes a loop or loader to its first batch, beside the libraries of
-`make bench-peers` that are installed. Writes the tables of the docs.
+From the enqueue of a batch's last row until its waiting consumer has the batch, compared with the standard library's
+queues; and from the call that makes a loop or loader to its first batch, compared with the installed libraries from
+`make bench-peers`. Writes the tables in the docs.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def main():
 
 
 def waits(batches):
-    """Yield a row of the table for each kind of queue, measured in turns."""
+    """Yield one table row per queue kind, measured in turns."""
     row = np.ones(4, np.float32)
     kinds = {}
     for size in (1, BATCH):
@@ -73,9 +73,9 @@ def theirs(rows, size):
 
 
 def delays(put, get, row, size, batches):
-    """Return the seconds from just before the last row of each batch went in until the consumer had the batch.
+    """Return the seconds from just before each batch's last row is enqueued until the consumer has the batch.
 
-    The consumer waits before the first row comes, and the producer does nothing after the last one.
+    The consumer waits before the first row arrives, and the producer does nothing after the last one.
     """
     taken, asked, put_at, found = threading.Event(), threading.Event(), [0.0], []
 
@@ -91,7 +91,7 @@ def delays(put, get, row, size, batches):
     for _ in range(batches):
         asked.wait()
         asked.clear()
-        time.sleep(0.0002)  # so that it sleeps in the queue
+        time.sleep(0.0002)  # so that the consumer sleeps in the queue
         for _ in range(size - 1):
             put(row)
         put_at[0] = time.perf_counter()
@@ -106,7 +106,7 @@ def delays(put, get, row, size, batches):
 
 
 def firsts(environments):
-    """Yield a row of the table for each of our functions, then for each way of the peers that are installed."""
+    """Yield one table row per function of ours, then per way for each installed peer."""
     data = np.random.default_rng(1).random((ROWS, 784), np.float32)
     for name, make in functions(data).items():
         yield name, *shown([first(make) for _ in range(8)][1:])

@@ -1,9 +1,9 @@
-"""Counts what a function costs beside itself in 1 to 64 workers, for cores_growth.py: `make bench-cores`.
+"""Count the overhead of calling a function in 1 to 64 workers, for cores_growth.py: `make bench-cores`.
 
-A machine of few cores cannot show how a loop scales on many, but what decides it can be counted there: the processor
-time of the consumer for a chunk and for an example, that of the workers, how long the lock of their pool is held, how
-often threads have to be woken, and instructions, by callgrind. The functions sleep, so nobody waits for a processor.
-Writes bench/results/many_cores.json.
+A machine with few cores cannot show how a loop scales on many, but it can count the deciding costs: CPU time per chunk
+and example for the consumer and for the workers, how long their pool's lock is held, how often threads have to be
+woken, and instructions, by callgrind. The functions sleep, so no thread waits for a processor. Writes
+bench/results/many_cores.json.
 """
 
 import contextlib
@@ -31,14 +31,14 @@ from pipeline.stages import crew
 WORKERS, COUNTED = (1, 4, 16, 64), (1, 64)  # the latter by callgrind, which takes long
 BATCH = 64
 ROUNDS, CHUNKS = 4, 200
-ROWS = 512  # of a long chunk
-CORES, FUNCTIONS = (1, 2), (1e-5, 1e-4, 1e-3)  # that are there, to see how well the simulation does
+ROWS = 512  # per long chunk
+CORES, FUNCTIONS = (1, 2), (1e-5, 1e-4, 1e-3)  # available, to validate the simulation
 IMAGE = (224, 224, 3)
 everywhere = os.sched_getaffinity(0)
 
 
 class Sleeping:
-    """A function that sleeps once in a chunk, long enough for the consumer to wait for it."""
+    """A function that sleeps once per chunk, long enough for the consumer to wait for it."""
 
     def __init__(self, workers, rows, shape=()):
         self.seconds, self.rows, self.shape = 0.0004 * workers, rows, shape
@@ -50,7 +50,7 @@ class Sleeping:
 
 
 class TimedLock:
-    """A lock that notes how long it is held."""
+    """A lock that records how long it is held."""
 
     def __init__(self):
         self._lock, self.held, self._since = threading.RLock(), [], 0
@@ -66,7 +66,7 @@ class TimedLock:
 
 @contextlib.contextmanager
 def loop_of(kind, workers, rows, shape=(), lock=None):
-    """Enter a loop over batches, which has begun, whose chunks have so many rows, and give it and its executor."""
+    """Enter a started loop over batches with `rows` rows per chunk, and yield it and its executor."""
     with mock.patch.object(crew, "_MOST", rows), getattr(pipeline, kind)(workers) as executor:
         with mock.patch.object(type(executor), "chunk_seconds", 1e9):
             if lock is not None:
@@ -79,13 +79,13 @@ def loop_of(kind, workers, rows, shape=(), lock=None):
 
 
 def clocks(executor):
-    """Return the processor time of this thread, of this process, and of the workers that are processes."""
+    """Return the CPU time of this thread, of this process, and of worker processes."""
     pids = executor.numbers() if hasattr(executor, "check") else ()
     return np.array([time.thread_time(), time.process_time(), sum(time.clock_gettime((~pid << 3) | 2) for pid in pids)])
 
 
 def chunk(kind, workers, rows, shape=()):
-    """Return the least microseconds of a chunk: of the consumer, of the other threads of this process, and of worker
+    """Return the minimum microseconds per chunk for the consumer, for this process's other threads, and for worker
     processes; and how often the consumer had to be woken."""
     batches = max(CHUNKS * rows // BATCH, 10) if not shape else 20
     found = []
@@ -101,7 +101,7 @@ def chunk(kind, workers, rows, shape=()):
 
 
 def held(workers):
-    """Return the microseconds that the lock of the pool of threads is held for a chunk."""
+    """Return how many microseconds per chunk the thread pool's lock is held."""
     lock = TimedLock()
     with loop_of("threads", workers, 1, lock=lock) as (loop, _):
         lock.held.clear()
@@ -113,7 +113,7 @@ def held(workers):
 
 
 def alone(rows, shape=()):
-    """Return the microseconds of processor time that the function itself takes for a chunk."""
+    """Return the CPU microseconds per chunk for the function itself."""
     function, found = Sleeping(1, rows, shape), []
     for _ in range(ROUNDS):
         before = time.thread_time()
@@ -124,8 +124,8 @@ def alone(rows, shape=()):
 
 
 def produced(producers):
-    """Return the microseconds of processor time of an element, and how often a thread had to be woken for one: rows of
-    so many threads through one queue into batches."""
+    """Return the CPU microseconds per element, and how often a thread had to be woken for one: rows from several
+    threads through one queue into batches."""
     queue, row = pipeline.FIFOQueue(1024, "float32", shapes=[(4,)]), np.ones(4, np.float32)
 
     def produce():
@@ -155,7 +155,7 @@ def produced(producers):
 
 
 class Hashing:
-    """A function that computes for about so many seconds, without the GIL."""
+    """A function that computes for about `seconds`, without the GIL."""
 
     def __init__(self, seconds):
         data, spent = bytes(1 << 20), []
@@ -170,8 +170,8 @@ class Hashing:
 
 
 def really(kind, cores, seconds):
-    """Return the seconds that a function takes alone, and the examples that so many cores make in a second, with as
-    many workers: of processor time, as others may take of the cores what they like."""
+    """Return the seconds for a function alone, and the examples per second on this many cores with as many workers:
+    both in CPU time, because other programs may use the cores."""
     os.sched_setaffinity(0, sorted(everywhere)[:cores])
     function, alone, rates = Hashing(seconds), [], []
     count = max(1, int(0.05 / seconds))
@@ -195,14 +195,14 @@ def really(kind, cores, seconds):
 
 
 def counted(workers, chunks):
-    """Make so many chunks in threads: what callgrind looks at."""
+    """Make this many chunks in threads, for callgrind."""
     with loop_of("threads", workers, 1) as (loop, _):
         for _ in range(chunks // BATCH):
             next(loop)
 
 
 def instructions(workers):
-    """Return the instructions of a chunk of one example, of all threads, by callgrind."""
+    """Return the instructions per chunk with one example, over all threads, by callgrind."""
     few, many = 128, 640
     totals = []
     for chunks in (few, many):

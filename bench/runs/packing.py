@@ -1,11 +1,11 @@
-"""Packing, mixing and token files beside loops by hand with NumPy, and Grain: CPU time of one thread, minima of rounds.
+"""Compare packing, mixing and token files with NumPy loops and Grain: CPU time in one thread, minima over rounds.
 
     python bench/runs/packing.py [rounds]
 
-The documents are lognormal with a mean of 900 tokens, and rows have 2,048. The loop by hand for best fit is the idea of
-nanochat's loader in own words: it keeps 1,000 documents, fills a row with the longest that fits, and crops the shortest
-one to what is left. Rows of a mapped file of tokens are shuffled, in batches of 8; by hand they are cut as by nanoGPT.
-Where Grain is installed, as by `make test-jax`, it does the same in the same thread.
+The documents are lognormal with a mean of 900 tokens, and rows have 2,048. The handwritten loop for best fit follows
+the idea of nanochat's loader: it keeps 1,000 documents, fills a row with the longest that fits, and crops the shortest
+one to the rest. Rows from a mapped token file are shuffled, in batches of 8; by hand they are cut as in nanoGPT. If
+Grain is installed, as by `make test-jax`, it does the same in the same thread.
 """
 
 import sys
@@ -22,14 +22,14 @@ WEIGHTS = [0.7, 0.3]
 
 
 def documents(seed=0, count=DOCUMENTS):
-    """Documents of random lengths."""
+    """Return documents with random lengths."""
     rng = np.random.default_rng(seed)
     lengths = np.maximum(1, rng.lognormal(np.log(900) - 0.5, 1.0, count).astype(int))
     return [rng.integers(1, 50_000, n).astype(np.int32) for n in lengths]
 
 
 def cropped_rows(given):
-    """Best fit by hand: full rows without ids, from documents of which some are cropped."""
+    """Yield full rows without ids by best fit, from documents that may be cropped."""
     source, held = iter(given), []
     while True:
         row, at = np.empty(LENGTH, np.int32), 0
@@ -51,7 +51,7 @@ def cropped_rows(given):
 
 
 def mixed_by_hand(one, other):
-    """Examples of two lists, drawn by weight; a list begins again when it has ended."""
+    """Yield examples from two lists, drawn by weight; a list restarts at its end."""
     rng, inputs, at = np.random.default_rng(1), (one, other), [0, 0]
     for which in rng.choice(2, DOCUMENTS, p=WEIGHTS):
         yield inputs[which][at[which] % len(inputs[which])]
@@ -59,7 +59,7 @@ def mixed_by_hand(one, other):
 
 
 def mixed_tokens_by_hand(one, other):
-    """As before, with weights that count tokens: the one that is behind comes next."""
+    """Yield examples with weights that count tokens: the list that is behind comes next."""
     inputs, at, tokens = (one, other), [0, 0], [0, 0]
     for _ in range(DOCUMENTS):
         which = int(tokens[1] * WEIGHTS[0] < tokens[0] * WEIGHTS[1])
@@ -70,13 +70,13 @@ def mixed_tokens_by_hand(one, other):
 
 
 def mixed(one, other, by):
-    """The same by `mix`."""
+    """Mix the lists with `mix`."""
     inputs = [pipeline.dataset(each).repeat() for each in (one, other)]
     return pipeline.mix(inputs, WEIGHTS, by=by, seed=1).take(DOCUMENTS)
 
 
 def rows_by_hand(path):
-    """Batches of rows of a mapped file, in random order."""
+    """Yield batches with rows from a mapped file, in random order."""
     data = np.memmap(path, np.uint16, "r")
     order = np.random.default_rng(1).permutation(len(data) // LENGTH)
     for first in range(0, len(order), BATCH):
@@ -84,7 +84,7 @@ def rows_by_hand(path):
 
 
 def grain_ways(given, one, other, path):
-    """Grain's packers and mix, reading in the thread that is measured."""
+    """Return Grain's packers and mix, reading in the measured thread."""
     import grain
 
     experimental, here = grain.experimental, grain.ReadOptions(num_threads=0)
@@ -105,7 +105,7 @@ def grain_ways(given, one, other, path):
         cut = numbers.map(lambda i: data[i * LENGTH : (i + 1) * LENGTH])
         return cut.batch(BATCH).to_iter_dataset(read_options=here)
 
-    return {  # its packers by fit take no sequence that is longer than a row
+    return {  # its fitting packers reject sequences longer than a row
         "Grain: concat": lambda: packed(experimental.ConcatThenSplitIterDataset, whole),
         "Grain: first fit": lambda: packed(experimental.FirstFitPackIterDataset, pieces, num_packing_bins=64),
         "Grain: best fit": lambda: packed(experimental.BestFitPackIterDataset, pieces, num_packing_bins=64),
@@ -118,7 +118,7 @@ def grain_ways(given, one, other, path):
 
 
 def ways(path):
-    """What is measured, by name: a function that makes what to iterate over."""
+    """Return the measured functions by name, each making something to iterate over."""
     given, one, other = documents(), documents(1, 6000), documents(2, 3000)
     data = pipeline.dataset(given)
     full = {"begin": 1, "end": 2, "labels": True, "cu_seqlens": True}
@@ -139,7 +139,7 @@ def ways(path):
 
 
 def measured(rounds, path):
-    """Yield (name, elements, seconds, tokens, share of rows that are tokens); the rounds of all ways alternate."""
+    """Yield (name, elements, seconds, tokens, fraction of tokens in rows); the rounds alternate between all ways."""
     made, best, found = ways(path), {}, {}
     for _ in range(rounds):
         for name, make in made.items():

@@ -1,24 +1,24 @@
-"""Clusters of Ray whose nodes are all on this machine."""
+"""Ray clusters with all nodes on this machine."""
 
 import contextlib
 import os
 from pathlib import Path
 
-MEMORY = 500 << 20  # of the object store of each node
+MEMORY = 500 << 20  # per node, for the object store
 
 
 @contextlib.contextmanager
 def clusters(nodes, processors):
-    """Be in a cluster of so many nodes, each with so many processors as Ray counts them; in none if there are none.
+    """Enter a cluster with this many nodes, each with this many processors in Ray's count; none for 0 nodes.
 
     This process is on the first one.
     """
     if not nodes:
         yield
         return
-    os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])  # of the workers
+    os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])  # for the workers
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
-    import ray  # only the environment of this bench has it
+    import ray  # only installed for this bench
     from ray.cluster_utils import Cluster
 
     node = {"num_cpus": processors, "object_store_memory": MEMORY}

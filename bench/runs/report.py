@@ -1,4 +1,4 @@
-"""What the benches that write results share: the machine, tables in Markdown, and their place in the docs."""
+"""Shared code for benches that write results: the machine, Markdown tables, and their position in the docs."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ RESULTS = ROOT / "bench/results"
 
 
 def machine():
-    """Return processor, cores, memory and load of the machine, as far as the system tells."""
+    """Return the machine's processor, cores, memory and load, as far as available."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists() and (found := re.search(r"model name\s*: (.*)", info.read_text())):
@@ -39,12 +39,12 @@ def machine_line(known):
 
 
 def run_apart(command, environment, timeout):
-    """Run a command in a session of its own, and kill what it leaves there.
+    """Run a command in its own session, and kill everything left there.
 
-    A worker of Grain goes on at full speed when its parent has ended, and takes a processor from what runs next.
+    After its parent has ended, a Grain worker runs on at full speed and takes a processor from the next measurement.
 
     Raises:
-        subprocess.TimeoutExpired: After so many seconds.
+        subprocess.TimeoutExpired: The timeout passed.
     """
     with subprocess.Popen(
         command,
@@ -63,13 +63,13 @@ def run_apart(command, environment, timeout):
 
 
 def table(head, rows, words=(0,)):
-    """Return a Markdown table; all columns are right-aligned except those of words, by index."""
+    """Return a Markdown table; all columns are right-aligned except text columns, given by index in `words`."""
     lines = [head, ["---" if i in words else "---:" for i in range(len(head))], *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 def number(value):
-    """Return a number with three significant digits, in thousands or millions where it is that large."""
+    """Return a number with three significant digits, in thousands or millions if it is large."""
     for scale, unit in ((1e6, " M"), (1e3, " k")):
         if value >= scale:
             return f"{value / scale:.3g}{unit}" if value < 1000 * scale else f"{value / scale:.0f}{unit}"
@@ -77,7 +77,7 @@ def number(value):
 
 
 def put_in_page(name, text):
-    """Replace the text between the marks of a name in README.md and every page of docs/ that has them."""
+    """Replace the text between a name's markers in README.md and every docs/ page with them."""
     begin, end = f"<!-- {name}: written by the bench -->", f"<!-- end of {name} -->"
     found = [page for page in (ROOT / "README.md", *ROOT.glob("docs/**/*.md")) if begin in page.read_text("utf-8")]
     if not found:

@@ -1,7 +1,8 @@
-"""Measures the cost of an element against capacity, waiting threads and number of queues: `make bench-scaling`.
+"""Measure the cost per element against capacity, waiting threads and queue count: `make bench-scaling`.
 
-None of the three should matter. When a pool does not fit the caches, a random row costs a miss, so NumPy's gather from
-an array of the same size is measured too. Writes bench/results/scaling.json, and the table and plot of the docs.
+None of the three should matter. If a buffer does not fit in the caches, a random row costs a cache miss, so NumPy's
+gather from an equally large array is measured too. Writes bench/results/scaling.json, and the table and plot in the
+docs.
 """
 
 import json
@@ -18,7 +19,7 @@ from pipeline import FIFOQueue, RandomShuffleQueue, errors
 
 BATCH = 128
 REPEATS = 7  # The median counts.
-SECONDS = 0.05  # of a measurement
+SECONDS = 0.05  # per measurement
 CAPACITIES = [10**n for n in range(3, 8)]
 THREADS = [1, 2, 4, 8, 16, 32, 64]
 QUEUES = [1, 10, 100, 1000]
@@ -42,7 +43,7 @@ def main():
 
 
 def timed(work, count):
-    """Return the nanoseconds for each of the `count` elements that a call of `work` handles."""
+    """Return the nanoseconds per element, for a call of `work` that handles `count` elements."""
     work()
     took = []
     for _ in range(REPEATS):
@@ -55,7 +56,7 @@ def timed(work, count):
 
 
 def capacity(size):
-    """Queues that are three quarters full."""
+    """Yield queues that are three quarters full."""
     random = np.random.default_rng(1)
     data = random.random((size * 3 // 4, 4), np.float32)
     block = data[:BATCH].copy()
@@ -74,7 +75,7 @@ def capacity(size):
 
 
 def pairs(calls):
-    """One scalar in and out of each queue in turn, by its two methods."""
+    """Enqueue and dequeue one scalar in each queue in turn, by its two methods."""
 
     def work():
         for put, get in calls:
@@ -85,7 +86,7 @@ def pairs(calls):
 
 
 def threads(count):
-    """Time a queue while `count` threads wait: at another queue; and for room in the queue that is read from."""
+    """Time a queue while `count` threads wait: at another queue; and for room in the measured queue."""
     ours = FIFOQueue(BATCH, "float32", shapes=[(4,)])
     blocks = FIFOQueue(4 * BATCH, "float32", shapes=[(4,)])
     theirs = queue.Queue(BATCH)
@@ -125,7 +126,7 @@ def elsewhere(count, rows):
 
 
 def served(count, wait, work, stop):
-    """Return the nanoseconds per element of `work` while `count` threads call `wait` again and again."""
+    """Return the nanoseconds per element in `work` while `count` threads call `wait` again and again."""
 
     def call():
         try:
@@ -145,7 +146,7 @@ def served(count, wait, work, stop):
 
 
 def many(count):
-    """Time one scalar in and out of each of `count` queues in turn."""
+    """Time enqueueing and dequeueing one scalar in each of `count` queues in turn."""
     queues = [FIFOQueue(100, "float32", shapes=[()]) for _ in range(count)]
     calls = [(one.enqueue, one.dequeue) for one in queues] * max(1, 1000 // count)
     return timed(pairs(calls), len(calls))

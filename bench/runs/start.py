@@ -1,7 +1,7 @@
-"""Measures what happens before the first batch of arrays: `python bench/runs/start.py`.
+"""Measure the work before the first batch from arrays: `python bench/runs/start.py`.
 
-Functions and files of ours that run, and modules that are imported, between `import pipeline` and the first batch; and
-milliseconds of CPU for the import and that batch, beyond NumPy's, and for a loop over ten batches.
+Our functions and files that run, and imported modules, between `import pipeline` and the first batch; and CPU
+milliseconds for the import and that batch, beyond NumPy's, and for a loop over ten batches.
 """
 
 import json
@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 ROWS = np.zeros((1280, 4), np.float32)
-TIMES = 9  # processes that start, of which the fastest counts
+TIMES = 9  # processes to start; the fastest counts
 
 
 def main():
@@ -35,23 +35,23 @@ def main():
 
 
 def started():
-    """Import the package, take a batch, and return the seconds of CPU and the modules that this took."""
+    """Import the package, take a batch, and return the CPU seconds and the imported modules."""
     began = time.process_time()
     first()
     return {"seconds": time.process_time() - began, "modules": sum(name.startswith("pipeline") for name in sys.modules)}
 
 
 def first():
-    """Take the first batch of arrays."""
-    import pipeline  # its time is measured
+    """Take the first batch from arrays."""
+    import pipeline  # to measure its time
 
     with iter(pipeline.arrays(ROWS).batch(128)) as batches:
         return next(batches)
 
 
 def entered():
-    """Return how many functions of ours run to the first batch, in how many files; not those of an import."""
-    import pipeline  # not before the processes in which its time is measured
+    """Return how many of our functions run until the first batch, in how many files; without those in an import."""
+    import pipeline  # not before the processes that measure it
 
     first()
     codes = set()
@@ -73,7 +73,7 @@ def entered():
 
 
 def loop(times=100):
-    """Return the seconds of CPU of a loop over ten batches, with its start and end."""
+    """Return the CPU seconds for a loop over ten batches, including its start and end."""
     import pipeline  # as in `entered`
 
     began = time.process_time()

@@ -131,7 +131,7 @@ def items(given: Any, what: str, of: str) -> list[Any]:
 
 
 def texts(given: Any, what: str) -> list[str]:
-    """Return a list's names as texts; `what` names it in the TypeError for anything else."""
+    """Return the names in a list as texts; `what` names it in the TypeError for anything else."""
     found = items(given, what, "names")
     for each in found:
         if not isinstance(each, str):

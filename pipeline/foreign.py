@@ -1,4 +1,4 @@
-"""Other libraries' arrays as NumPy arrays, including tensors that PyTorch cannot convert."""
+"""Convert other libraries' arrays to NumPy arrays, including tensors that PyTorch cannot convert."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ def read(
         for batch in source.shuffle(5000).batch(128):
             ...
 
-    Rows arrive in your parts' order. If a worker dies, another one reads the part again, so your function must return
-    the same rows each time.
+    Rows arrive in the order of your parts. If a worker dies, another one reads the part again, so your function must
+    return the same rows each time.
 
     Args:
         function: Called on a worker with a part; yields its examples.
@@ -265,7 +265,7 @@ class _RemoteStream(PartsStream):
             flights = [each for each in flights if not each.ended and len(each.blocks) < here]
 
     def _ready(self, flights: Sequence[_Flight], seconds: float) -> list[_Flight]:
-        """Wait up to `seconds` for any part's block or end; return the ready parts."""
+        """Wait up to `seconds` for a block or the end of any part; return the ready parts."""
         self.parts.workers.client.stay()
         streams = [(each.stream, each) for each in flights if each.stream is not None]  # others were cancelled
         if not streams:

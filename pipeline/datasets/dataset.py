@@ -189,9 +189,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
         Args:
             function: Takes an element, returns another. It may call `example_rng`.
-            workers: Number of threads, "auto", or an executor: `processes(n)`, `cluster.workers(n)` or your own. None
-                calls it in your thread.
-            ordered: Keep the results' order. If False, there are no states.
+            workers: Number of threads, "auto", or an executor: `processes(n)`,
+                `cluster.workers(n)` or your own. None calls it in your thread.
+            ordered: Keep the order of the results. If False, there are no states.
             on_error: "raise", or "skip" to leave out elements on which it fails.
             max_errors: Limit for skipped elements; None for no limit.
             seed: Seed for `example_rng`; by default the nearest seed before it. With no
@@ -257,8 +257,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
     def shuffle(self, buffer_size: int | None = None, *, seed: int | None = None) -> Dataset[T_co]:
         """Shuffle the elements, in another order each epoch.
 
-        `epoch(i)`, `repeat` and a DataLoader begin epochs. A second `for` over the same dataset repeats the epoch in
-        the same order, even without a seed.
+        `epoch(i)`, `repeat` and a DataLoader begin epochs. A second `for` over the same dataset repeats the epoch
+        in the same order, even without a seed.
 
         Args:
             buffer_size: None shuffles everything, which needs an indexed dataset.
@@ -312,7 +312,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         """Keep the first n elements.
 
         Raises:
-            ValueError: `n` is negative, or behind `batch(max_wait=...)`.
+            ValueError: `n` is negative, or the step follows `batch(max_wait=...)`.
 
         Examples:
             >>> list(pipeline.dataset(range(10)).take(3))
@@ -326,7 +326,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         """Leave out the first n elements.
 
         Raises:
-            ValueError: `n` is negative, or behind `batch(max_wait=...)`.
+            ValueError: `n` is negative, or the step follows `batch(max_wait=...)`.
 
         Examples:
             >>> list(pipeline.dataset(range(5)).skip(3))
@@ -465,8 +465,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             reverse: Sort the largest key first.
 
         Raises:
-            ValueError: `n` is less than 1, or behind `batch(max_wait=...)`; while you iterate: keys cannot be compared,
-                or a key is NaN. TypeError: `key` is not callable.
+            ValueError: `n` is less than 1, or the step follows `batch(max_wait=...)`; while you iterate: keys cannot be
+                compared, or a key is NaN. TypeError: `key` is not callable.
 
         Examples:
             >>> words = pipeline.dataset(["see", "a", "to", "be", "or", "not"])
@@ -533,7 +533,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
                 pads if `pad` is given.
             max_wait: Seconds after which a smaller batch is returned; the input
                 then runs in a thread.
-            max_tokens: Limit for elements times the longest; with "row_splits", for the summed lengths.
+            max_tokens: Limit for elements times the longest; with "row_splits",
+                for the summed lengths.
             length: For `max_tokens`: a field name, or a function.
             pad_to, pad_to_multiple_of: Pad to this length, or to a multiple.
             pad_side: "right" or "left".
@@ -692,8 +693,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             begin, end: Values before and after each sequence, such as BOS and EOS; a dict maps fields to values.
             labels: True adds `labels`, the next token for each token; -100 at a sequence's end and for padding. A
                 string names the field with the tokens.
-            cu_seqlens: Add `cu_seqlens`, the pieces' ends from 0 to `length`, and `max_seqlen`, the longest piece, both
-                int32. Padding counts as a piece. With `max_sequences=n` there are n + 2 numbers.
+            cu_seqlens: Add `cu_seqlens`, the ends of the pieces from 0 to `length`, and `max_seqlen`, the longest
+                piece, both int32. Padding counts as a piece. With `max_sequences=n` there are n + 2 numbers.
             max_sequences: Limit for the pieces in a row.
             buffer: Number of sequences from which "first_fit" and "best_fit" choose; None for 64 and 1,000.
             pad: Value used to pad rows; a dict maps fields to values.
@@ -787,7 +788,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return self._then(stages.Cache, path, self._epoch, again, compare)
 
     def checksum(self) -> Dataset[T_co]:
-        """Include the elements' contents, not only their order, in the iterator's `fingerprint()`.
+        """Include the contents of the elements, not only their order, in the iterator's `fingerprint()`.
 
         Only `batch(n)` without `pad=` or `collate=`, and `prefetch`, may follow, so the fingerprint is the same for any
         batch size. Elements may contain arrays, numbers and strings, and containers of them.
@@ -897,7 +898,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @property
     def spec(self) -> Any:
-        """The first element's dtypes and shapes, in its structure: (dtype, shape) for each array.
+        """The dtypes and shapes of the first element, in its structure: (dtype, shape) for each array.
 
         A ragged list does not fit into an array, so it counts as an object with shape ().
 

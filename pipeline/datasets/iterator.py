@@ -722,7 +722,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._records = deque([record], maxlen=BEHIND + 1)
 
     def fingerprint(self) -> str:
-        """Return a checksum of all examples' contents and order so far: "<number>-<16 hex digits>".
+        """Return a checksum over the contents and order of all examples so far: "<number>-<16 hex digits>".
 
         Equal examples in equal order have equal fingerprints, with any worker count and batch size, and after a
         resume. The dataset needs `.checksum()`.

@@ -333,7 +333,7 @@ def check_left_out(node: Node, state: Any, epoch: int, notes: Mapping[Node, MixN
         state: Its state.
         epoch: The pass.
         notes: Notes on its mixes.
-        names: The removed inputs' names, for errors.
+        names: Names of the removed inputs, for errors.
 
     Raises:
         StateMismatchError: A step may hold some.

@@ -1,6 +1,6 @@
 """Moving: states for other host counts and batch sizes.
 
-An index's place counts all hosts' examples, so it is valid for any host count. Stream states also count outputs
+An index's place counts the examples on all hosts, so it is valid for any host count. Stream states also count outputs
 since a place: `Moving` converts these, such as one host's batches, to examples on all hosts.
 """
 

@@ -16,7 +16,7 @@ from pipeline.stages.run import Measured
 def facts_of_parts(
     node: Node, measured: Mapping[Node, Measured], summed: Measured | None
 ) -> tuple[list[PartFacts], list[int]]:
-    """Return facts about a recipe's steps, each after its inputs, and the last steps' numbers.
+    """Return facts about a recipe's steps, each after its inputs, and the numbers of the last steps.
 
     Args:
         node: The recipe.

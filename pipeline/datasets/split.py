@@ -58,7 +58,7 @@ def _value(given: Any, what: str) -> Callable[[Any], Any]:
 
 
 def _classes(dataset: Any, stratify: Any) -> NDArray[np.int64]:
-    """Return each element's class index."""
+    """Return the class index of each element."""
     if isinstance(stratify, (Sequence, np.ndarray)) and not isinstance(stratify, str):
         values: list[Any] = np.asarray(stratify).tolist() if isinstance(stratify, np.ndarray) else list(stratify)
         if len(values) != len(dataset):

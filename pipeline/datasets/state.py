@@ -293,7 +293,7 @@ def _steps(recipe: Any) -> str:
 
 
 def _first_difference(saved: Any, here: Any) -> tuple[str, str]:
-    """Return two recipes' last differing steps."""
+    """Return the last differing steps of two recipes."""
     saved, here = _unsharded(saved), _unsharded(here)
     if saved[0] != here[0] or len(saved[2]) != len(here[2]):
         kinds = [f"{kind} of {len(inputs)} datasets" if len(inputs) > 1 else kind for kind, _, inputs in (saved, here)]

@@ -42,7 +42,7 @@ class Checksum(OneForOne):
 
 
 class Sum:
-    """Sums all elements' bytes, in order.
+    """Sums the bytes of all elements, in order.
 
     Args:
         batches: Number of batchings after the checksum: batches are split again that many times.

@@ -39,7 +39,7 @@ _CHUNK, _SECONDS = 64 << 20, 5.0
 
 
 def _columns_of(values: Columns | Examples) -> tuple[Any, list[Any]]:
-    """Return the elements' structure and columns."""
+    """Return the structure and columns of elements."""
     columns: list[Any] = []
     if type(values) is Columns:
         structure = _apart(block_of(values), columns)
@@ -201,7 +201,7 @@ class _Segment:
     """
 
     def __init__(self, structure: Any, kinds: list[Kind], parts: list[Any], rows: int) -> None:
-        keep_pages()  # keeps garbage elements' pages: with fresh pages, 150 KB took 40 us instead of 20
+        keep_pages()  # keeps the pages of garbage elements: with fresh pages, 150 KB took 40 us instead of 20
         self._structure, self._kinds = structure, kinds
         self._arrays = {
             i: array_of(kind, parts[i]["values"], rows)
@@ -358,7 +358,7 @@ class RowWriter:
 
 
 def _size_of(values: Columns | Examples) -> int:
-    """Estimate the elements' size in bytes."""
+    """Estimate the size of elements in bytes."""
     columns = values.arrays if type(values) is Columns else [values.items]
     return sum([each.nbytes if type(each) is np.ndarray else _weight_of_all(each) for each in columns])
 

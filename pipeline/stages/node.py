@@ -34,7 +34,7 @@ class Node:
         kind: Its public method's or function's name.
         inputs: The nodes it reads from.
         indexed: True if elements can be read by place, through `index`.
-        step: The distance between two elements' places; see `Index.step`.
+        step: The distance between the places of two elements; see `Index.step`.
         works_ahead: True if threads or processes read ahead somewhere in the recipe.
         streams: True if it runs as streams although it may be indexed, because threads read ahead. Its states are still
             places.
@@ -73,11 +73,11 @@ class Node:
         return None
 
     def index(self, run: Run) -> Index:
-        """Return a pass's elements by place. Only if `indexed`."""
+        """Return the elements of a pass by place. Only if `indexed`."""
         raise NotImplementedError
 
     def stream(self, run: Run, state: Any = None) -> Stream:
-        """Return a pass's elements in order, from a state or from the beginning."""
+        """Return the elements of a pass in order, from a state or from the beginning."""
         raise NotImplementedError
 
     def state_at(self, place: int) -> Any:

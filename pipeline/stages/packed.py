@@ -262,7 +262,7 @@ class Rows:
         return found
 
     def _cumulative(self, lengths: list[int]) -> dict[str, Any]:
-        """Return the pieces' bounds, and the longest length.
+        """Return the bounds of the pieces, and the longest length.
 
         Padding is a last piece, because kernels compute all of a row. Rows with at most n pieces all have n + 2 numbers
         (the last ones repeat), so they stack.

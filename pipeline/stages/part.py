@@ -30,7 +30,7 @@ class Part(Choice):
         source: All elements.
         fraction, seed: As in `split`.
         first: True for the first part, with the fraction.
-        classes: Each element's class index, for stratified parts; None for others.
+        classes: Class index of each element, for stratified parts; None for others.
     """
 
     kind = "split"

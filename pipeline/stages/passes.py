@@ -22,7 +22,7 @@ class Repeat(OneInput):
     """Several passes, one after another.
 
     Args:
-        source: A pass's elements.
+        source: The elements of a pass.
         n: Number of passes; None for no end.
     """
 
@@ -129,7 +129,7 @@ class Chained(Index):
         indexes: The indexes.
         sizes: Their lengths, or one length for all.
         length: Their total length.
-        inputs: The indexes' inputs, or one input for all.
+        inputs: The inputs of the indexes, or one input for all.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ _DEPTH = 100
 
 
 def key_of(node: Node) -> list[dict[str, Any]]:
-    """Return the known influences on a recipe's elements as plain data: facts for each step, after its inputs' facts.
+    """Return the known influences on a recipe's elements as plain data: facts per step, after those for its inputs.
 
     Raises:
         OpError: A file cannot be opened.

@@ -132,7 +132,7 @@ class Files:
     def __init__(self) -> None:
         self._opened: dict[int, tuple[Any, Opened]] = {}
         self.saved: Mapping[str, Sequence[Any]] = {}
-        self._tables: dict[int, list[Any]] = {}  # each with its files' identities, found on first request
+        self._tables: dict[int, list[Any]] = {}  # each with the identities of its files, found on first request
 
     def of_parts(self, parts: Any, names: Names) -> Opened:
         """Return an object that notes a source's files as they are opened.

@@ -238,7 +238,7 @@ def _refuse_recipe(output: Any, name: str) -> None:
 
 
 class SkippedAt:
-    """A skipped error at its position among the steps' outputs.
+    """A skipped error at its position among the outputs of steps.
 
     Args:
         error: The error; a Reported if it is from another process.
@@ -272,7 +272,7 @@ def outputs_of_steps(
     named: Named | None,
     before: Callable[[int], object] | None = None,
 ) -> Iterator[Block | SkippedAt]:
-    """Yield the steps' outputs for a block: blocks with up to n examples, and skipped errors at their positions.
+    """Yield the outputs of steps for a block: blocks with up to n examples, and skipped errors at their positions.
 
     An error that is not skipped ends the last block, after the examples before it.
 

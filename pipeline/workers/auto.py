@@ -51,7 +51,7 @@ class Auto(Workers):
         self._doing: weakref.WeakKeyDictionary[Future[Any], Workers] = weakref.WeakKeyDictionary()
         self._getting_ready: tuple[Processes, list[Future[Any]]] | None = None
         self.executor = self._made(chosen.choice)
-        self.worker_seconds: float = 0.0  # all workers' total, up to the last results
+        self.worker_seconds: float = 0.0  # total for all workers, up to the last results
         self._noted = time.perf_counter()
         self._begin()
 

@@ -22,8 +22,9 @@ _NO_PRELOAD = {
 def threads(count: int | None = None, *, setup: Callable[[], Any] | None = None) -> Threads:
     """Run functions in threads, as `workers=` for `map`, `filter`, `flat_map`.
 
-    For functions that wait or release the GIL, as image decoders and NumPy do. `workers=4` is short for `threads(4)`.
-    If a function iterates over a dataset with the same workers, its own thread computes the elements.
+    For functions that wait or release the GIL, as image decoders and NumPy do.
+    `workers=4` is short for `threads(4)`. If a function iterates over a dataset
+    with the same workers, its own thread computes the elements.
 
     Args:
         count: Number of threads; by default one per processor.
@@ -62,8 +63,8 @@ def processes(
     Args:
         count: Number of processes; by default one per processor.
         setup: A function to call once per process, for example to load a model.
-        method: "forkserver", "spawn", or "fork": copies of your program, fast to start, but they can hang on a lock
-            held by another thread.
+        method: "forkserver", "spawn", or "fork": copies of your program, fast
+            to start, but they can hang on a lock held by another thread.
         preload: Modules for the fork server; by default the imported ones.
 
     Raises:

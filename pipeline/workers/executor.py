@@ -24,7 +24,7 @@ class Workers(Executor):
         count: Number of workers; 0 if calls run in the submitting thread.
         in_process: True if the workers are threads in this process, so nothing has to be sent to them.
         made_by: The user's code for such workers.
-        worker_seconds: All workers' available time, if their number changes; else None.
+        worker_seconds: Available time of all workers, if their number changes; else None.
         dies: True if `submit` itself reports a worker's death, with its cause.
     """
 
@@ -54,7 +54,7 @@ class Workers(Executor):
         """Let idle workers end. Any thread or finalizer may call it."""
 
     def numbers(self) -> Sequence[int]:
-        """Return the running threads' or processes' native ids."""
+        """Return the native ids of the running threads or processes."""
         return ()
 
     def note(self, examples: int, seconds: float, cpu: float, waited: float) -> None:

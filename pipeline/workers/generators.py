@@ -197,7 +197,7 @@ class Watch:
         return {**self.__dict__, "_code": None, "due": False}  # the copy is not in the user's process
 
     def begin(self) -> list[tuple[_Generator, bytes]]:
-        """Return the generators' states before the function's first call."""
+        """Return the states of the generators before the function's first call."""
         self.due = False
         return [(each, each.state()) for each in _here.generators(every=False)]
 

@@ -1,4 +1,4 @@
-"""Judge: choose the workers' kind and number from waiting times, one change at a time."""
+"""Judge: choose the kind and number of workers from waiting times, one change at a time."""
 
 from __future__ import annotations
 

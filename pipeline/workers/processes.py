@@ -121,7 +121,7 @@ class Processes(Workers):
         self._pool.close(cancel_futures, wait)
 
     def numbers(self) -> list[int]:
-        """Return the running processes' ids."""
+        """Return the ids of the running processes."""
         workers = [thread.worker for thread in self._pool.threads if isinstance(thread, _ProcessThread)]
         return [each.process.pid for each in workers if each is not None and each.process.pid is not None]
 

@@ -80,7 +80,7 @@ def _leave(server: dict[str, Any]) -> None:
 _current = WorkerForkServer(())
 
 
-_left: list[int] = []  # abandoned servers' processes
+_left: list[int] = []  # processes of abandoned servers
 
 
 def server_of(modules: Collection[str]) -> WorkerForkServer:

@@ -39,7 +39,7 @@ class Reply(NamedTuple):
 
     Attributes:
         stream: The pickled result, or its segment and size.
-        buffers: The arrays' segments and sizes.
+        buffers: The segments and sizes of its arrays.
         given_up: Segments no longer used by the worker.
     """
 

@@ -45,7 +45,7 @@ class Starter:
 
     def __init__(self, method: str, setup: bytes | None, preload: Collection[str] | None) -> None:
         self._method, self._setup, self._preload = method, setup, preload
-        self._modules: set[str] = set()  # its functions' modules
+        self._modules: set[str] = set()  # modules of its functions
 
     def need(self, modules: Collection[str]) -> None:
         """Note the modules with the functions."""

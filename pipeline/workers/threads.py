@@ -78,7 +78,7 @@ class Threads(Workers):
         self._pool.close(cancel_futures, wait)
 
     def numbers(self) -> list[int]:
-        """Return the running threads' native ids."""
+        """Return the native ids of the running threads."""
         return [each.native_id for each in self._pool.threads if each.native_id is not None]
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:

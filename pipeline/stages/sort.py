@@ -45,7 +45,7 @@ class Sort(OneInput):
         super().__init__(source)
 
     def indexed_over(self, source: Node) -> bool:
-        """Never: one element would cost a whole run, and a buffer after it would sort a run for each draw."""
+        """Return False: one element would cost a whole run, and a buffer after it would sort a run for each draw."""
         return False
 
     def functions(self) -> tuple[Any, ...]:

@@ -179,7 +179,7 @@ class Judge:
         return self._known.refused.get(choice, (0, 0))[0] <= self._known.count
 
     def _hold_up(self, period: Period) -> bool:
-        """Return whether threads keep the GIL from the loop while results are ready: each wake-up takes it 5 ms."""
+        """Return whether threads keep the GIL from the loop while results are ready: each wake-up costs it 5 ms."""
         slow = period.waited < _WAITS and period.rate < _WORSE * self._wanted
         return slow and self.choice.kind == THREADS and self._alone >= _COMPUTES
 

@@ -1,1 +1,1 @@
-"""Reads and writes files and URLs, plain or compressed, and cuts records out of them. Uses no queues or threads."""
+"""Reads and writes files and URLs, plain or compressed, and cuts records out of them, independent of queues."""

@@ -208,8 +208,8 @@ class Loader:
     def _go_to_told_epoch(self) -> None:
         """Replace the round by the set epoch's, at the beginning of an epoch.
 
-        StopIteration: It is the loaded state's epoch, with no batches left.
-            StopIteration: It is the loaded state's epoch, without batches left.
+        Raises:
+            StopIteration: It is the loaded state's epoch, with no batches left.
         """
         told, self._told_epoch = self._told_epoch, None
         if told is None or self._inside or self.fixed or not self._round.starts_over:

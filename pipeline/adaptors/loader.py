@@ -111,7 +111,7 @@ class Loader:
         return len(self._here())
 
     def __bool__(self) -> bool:
-        return True  # independent of the number of batches, possibly unknown
+        return True  # always: the number of batches may be unknown
 
     def __repr__(self) -> str:
         return f"<{self.called or type(self).__name__} over {self._round!r}>"

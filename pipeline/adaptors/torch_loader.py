@@ -130,7 +130,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
         return len(self._epochs)
 
     def __bool__(self) -> bool:
-        return True  # independent of the number of batches, possibly unknown
+        return True  # always: the number of batches may be unknown
 
     def __repr__(self) -> str:
         return repr(self._epochs)

@@ -146,7 +146,7 @@ class Arrays:
                 return needs("pyarrow", self._where).repeat(default, len(column))
             column = column.fill_null(default)
         stays = default is not None and not default.is_valid  # NaT, like NaN in a float column
-        if not (types.is_floating(column.type) or types.is_struct(column.type) or stays):  # a struct: its fields
+        if not (types.is_floating(column.type) or types.is_struct(column.type) or stays):  # structs: checked per field
             refuse_nulls(column, name, self._where, "see defaults=")
         return column
 

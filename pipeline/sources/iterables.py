@@ -126,7 +126,7 @@ class Iterated(Stream):
         return self._count
 
     def close(self) -> None:
-        close = getattr(self._iterator, "close", None)  # a generator
+        close = getattr(self._iterator, "close", None)  # generators have it
         if close is not None:
             try:
                 close()

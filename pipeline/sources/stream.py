@@ -54,7 +54,7 @@ class PartsSource(Source):
         return as_length(self.total, f"{self.name}: the number of examples")
 
     def __bool__(self) -> bool:
-        return True  # independent of the number of examples, possibly unknown
+        return True  # always: the number of examples may be unknown
 
     @property
     def total(self) -> int | None:

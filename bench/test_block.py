@@ -1,4 +1,4 @@
-"""Measure blocks with 128 rows through a FIFO queue: two copies, so the limit is twice the time of one. Large rows in a
+"""Measure blocks of 128 rows through a FIFO queue: two copies, so the limit is twice the time of one. Large rows in a
 read-only array are copied once."""
 
 import numpy as np

@@ -21,7 +21,7 @@ def drain(loop):
 
 
 def rows():
-    """Return blocks with 128 rows, 200 MB in total."""
+    """Return blocks of 128 rows, 200 MB in total."""
     for _ in range(8):
         for i in range(0, len(ROWS), N):
             yield ROWS[i : i + N]

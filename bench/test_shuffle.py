@@ -1,4 +1,4 @@
-"""Measure shuffled batches with 128 rows from a buffer with 15,000 rows, enqueued and dequeued, compared with NumPy's
+"""Measure shuffled batches of 128 rows from a buffer of 15,000, enqueued and dequeued, compared with NumPy's
 gather for equally many random rows.
 
 The enqueued block is in the cache, as if just decoded. "read-only" means blocks that are views on the data, whose large

@@ -1,6 +1,6 @@
 """The workloads, their data paths, and the decode function.
 
-A workload needs shuffled or plain batches with 128 rows. `data.py` has made the files.
+A workload needs shuffled or plain batches of 128 rows. `data.py` has made the files.
 """
 
 from pathlib import Path
@@ -68,7 +68,7 @@ PADDED_ROWS = 20_000
 DECODED = 100_000  # numbers to decode
 WEIGHTS = [0.7, 0.3]  # mixing weights
 WINDOW, STRIDE = 16, 4
-JPEGS = 2_000  # files, with 65 KB
+JPEGS = 2_000  # files, 65 KB each
 CLASSES = 10
 NAMES = [f"c{i:02}" for i in range(16)]  # table columns
 TABLES = SHARDS = 4  # files each

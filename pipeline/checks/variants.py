@@ -29,7 +29,7 @@ def with_workers(data: Dataset[Any], workers: Any) -> Dataset[Any]:
 def _with_workers(node: Node, workers: Any) -> Node:
     inputs = tuple(_with_workers(each, workers) for each in node.inputs)
     if isinstance(node, (ShuffleAll, WeightedSample)) and not Dataset(inputs[0])._chooses_all():
-        return node  # as in a written recipe: workers read ahead there, and all elements have an index
+        return node  # it needs random access, which workers that read ahead do not have
     if inputs:
         node = with_inputs(node, inputs)
     if _may_move(node):

@@ -50,7 +50,7 @@ class EpochShuffle:
     """A new random row order for each epoch.
 
     The same seeds give the same orders as `tf.random_shuffle`: a Fisher-Yates shuffle with the words from a Philox
-    generator. Each epoch uses up whole blocks with four words, so any epoch's order can be computed directly.
+    generator. Each epoch uses up whole four-word blocks, so any epoch's order can be computed directly.
 
     Attributes:
         seeds: The generator's two seeds.

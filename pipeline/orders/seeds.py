@@ -68,7 +68,7 @@ def given_seed(seeds: Any) -> int | None:
 
 
 def generator_seeds(op_seed: int | tuple[int, int] | None) -> tuple[int, int]:
-    """Return seeds as `get_seed` does, but with entropy instead of (0, 0); a pair is an earlier result."""
+    """Return seeds as `get_seed` does, but with entropy instead of (0, 0); a pair is returned unchanged."""
     if isinstance(op_seed, tuple):
         return op_seed
     return entropy_if_zero(get_seed(op_seed))

@@ -91,7 +91,7 @@ class Watchdog:
 
         Raises:
             FailedPreconditionError: The queue's runners were never started, or all their threads failed; or this thread
-                belongs to the loop that reads the queue.
+                is one of those that fill the queue.
         """
         groups = self._groups
         if not groups and self._reported:

@@ -25,7 +25,7 @@ class _Started(StopFlag):
 
 
 class StartingThread(threading.Thread):
-    """A thread that begins even if a signal handler raises in `start`; otherwise it was never made."""
+    """A thread that either begins or was never made, even if a signal handler raises in `start`."""
 
     def __init__(self, name: str, daemon: bool | None = None) -> None:
         super().__init__(name=name, daemon=daemon)

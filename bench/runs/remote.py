@@ -1,9 +1,9 @@
-"""Files of a web server with a delay and a bandwidth, beside other libraries that stream them: `make bench-remote`.
+"""Read files from a web server with delay and limited bandwidth, with each streaming library: `make bench-remote`.
 
-The server is another process: each answer comes after 50 ms, and all connections share 1 Gbit/s. Per format the wall
-time and the requests of one pass, and the part of the bandwidth it used: the bytes of the files by the time. "in order"
-reads the same files by `fsspec.open`, which is what a loop by hand does; "datasets" is a stream of Hugging Face
-Datasets, and "webdataset" is WebDataset, which reads by curl. Libraries that are missing are left out.
+The server is another process: each answer arrives after 50 ms, and all connections share 1 Gbit/s. The table has the
+wall time and the requests for one pass per format, and the fraction of the bandwidth used: file bytes divided by the
+time. "in order" reads the same files with `fsspec.open`, as a handwritten loop does; "datasets" is a Hugging Face
+Datasets stream; and "webdataset" is WebDataset, which reads with curl. Missing libraries are left out.
 """
 
 import argparse
@@ -28,13 +28,13 @@ import pyarrow.parquet as pq
 import pipeline
 from pipeline.files.tfrecord_writer import TFRecordWriter
 
-DELAY, RATE = 0.05, 125_000_000  # seconds; bytes a second
+DELAY, RATE = 0.05, 125_000_000  # seconds; bytes per second
 PIECE = 1 << 16
 FILES = 4
 
 
 class Link:
-    """A line whose bytes take turns. The server has up to 5 ms of them ready, as the kernel of one has."""
+    """A line whose bytes take turns. Up to 5 ms of them are ready on the server, as in its kernel."""
 
     def __init__(self):
         self.free = time.monotonic()
@@ -99,7 +99,7 @@ def serve(folder, pipe):
 
 
 def write(folder, size):
-    """Write files of each format, each of about so many bytes; return their names by format."""
+    """Write files in each format, with about `size` bytes each; return their names by format."""
     rng = np.random.default_rng(0)
     found = {}
     line = bytes(rng.integers(97, 122, 500, dtype=np.uint8))
@@ -145,7 +145,7 @@ SOURCES = {
 
 
 def streamed(kind, urls):
-    """One pass over a stream of Hugging Face Datasets."""
+    """Make one pass over a Hugging Face Datasets stream."""
     import datasets
 
     builder = {"jsonl": "json"}.get(kind, kind)
@@ -160,7 +160,7 @@ def by_webdataset(urls):
 
 
 def peers(kind):
-    """Return what else reads files of a format, by name. Datasets 5.2 fails to stream texts by HTTP."""
+    """Return other readers for a format's files, by name. Datasets 5.2 fails to stream texts by HTTP."""
     if kind == "webdataset":
         return {"webdataset": by_webdataset} if importlib.util.find_spec("webdataset") else {}
     if kind in ("text", "tfrecord") or not importlib.util.find_spec("datasets"):
@@ -185,7 +185,7 @@ def requests(at):
 
 
 def measured(at, total, function, *args):
-    """Say how long a function takes to read so many bytes, and by how many requests."""
+    """Return a line with the time for a function to read `total` bytes, and its number of requests."""
     before, begin, busy = requests(at), time.perf_counter(), time.process_time()
     function(*args)
     seconds, busy = time.perf_counter() - begin, time.process_time() - busy

@@ -44,7 +44,7 @@ def run_apart(command, environment, timeout):
     After its parent has ended, a Grain worker runs on at full speed and takes a processor from the next measurement.
 
     Raises:
-        subprocess.TimeoutExpired: The timeout passed.
+        subprocess.TimeoutExpired: The command took longer than `timeout`.
     """
     with subprocess.Popen(
         command,

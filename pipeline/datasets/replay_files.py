@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.diagnostics.wording import named
-from pipeline.errors import DataLossError, NotFoundError, invalid
+from pipeline.errors import DataLossError, NotFoundError, OpError, invalid
 from pipeline.files.os_errors import make_folder, os_error
+from pipeline.files.replacing import sync_folder
 from pipeline.resume.state_file import load_state, save_state
 
 _STATE = "replay.json"
@@ -38,20 +39,34 @@ def save_contents(folder: str, state: dict[str, Any], what: str) -> None:
 
     arrays: list[NDArray[Any]] = []
     structure = _described(state["examples"], arrays, "", what)
+    place = ""
     try:
         make_folder(folder)
         place = tempfile.mkdtemp(prefix="columns-", dir=folder)
         files = [_write(os.path.join(place, str(i)), array) for i, array in enumerate(arrays)]
         priorities = state["priorities"]
         weights = None if priorities is None else _write(os.path.join(place, "priorities"), priorities)
-    except OSError as error:
-        raise os_error(os.fsencode(folder), error) from error
-    whole = {**state, "format": _FORMAT, "examples": structure, "priorities": weights, "columns": files}
-    save_state(os.path.join(folder, _STATE), {**whole, "folder": os.path.basename(place)})
+        sync_folder(os.fsencode(place))
+        whole = {**state, "format": _FORMAT, "examples": structure, "priorities": weights, "columns": files}
+        save_state(os.path.join(folder, _STATE), {**whole, "folder": os.path.basename(place)})
+    except BaseException as error:
+        if place and not _is_saved(folder, place):
+            shutil.rmtree(place, ignore_errors=True)
+        if isinstance(error, OSError) and not isinstance(error, OpError):
+            raise os_error(os.fsencode(folder), error) from error
+        raise
     for name in os.listdir(folder):
         if name.startswith("columns-") and name != os.path.basename(place):
             with contextlib.suppress(OSError):
                 shutil.rmtree(os.path.join(folder, name))
+
+
+def _is_saved(folder: str, place: str) -> bool:
+    """Return whether the saved state has the columns of a folder, as it may after an error."""
+    try:
+        return load_state(os.path.join(folder, _STATE))["folder"] == os.path.basename(place)  # type: ignore[no-any-return]
+    except (OSError, OpError, TypeError, LookupError):
+        return False
 
 
 def load_contents(folder: str) -> dict[str, Any]:

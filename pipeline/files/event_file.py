@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
@@ -15,11 +16,15 @@ from pipeline.files.tfrecord import framed
 from pipeline.files.tfrecord_cutter import records
 from pipeline.proto.summary import Event
 
+_PIECE = 1 << 20  # bytes written at once
+_MOST = 64 << 20  # bytes of events that wait for room on a full disk
+
 
 class EventFile:
     """Writes one event file. Creates it at once, with a first event for the version.
 
-    Every method may be called from any thread; records do not mix.
+    Every method may be called from any thread; records do not mix. Events that cannot be written wait for the next
+    flush, and the file ends with a whole event.
 
     Args:
         logdir: The directory; created if it does not exist.
@@ -34,8 +39,9 @@ class EventFile:
         self._lock = threading.Lock()
         self._most, self._seconds = max_queue, flush_secs
         self._waiting, self._flushed = 0, time.monotonic()
+        self._pending, self._end = bytearray(), 0  # what is not written yet, and where it belongs
         name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}{suffix}"
-        self._file = open(_unused(os.path.join(logdir, name)), "xb")  # noqa: SIM115 (closed by close)
+        self._file = open(_unused(os.path.join(logdir, name)), "xb", 0)  # noqa: SIM115 (closed by close)
         first = Event(wall_time=time.time(), file_version="brain.Event:2")
         first.source_metadata.writer = "pipeline"
         self.write(first.SerializeToString())
@@ -47,18 +53,28 @@ class EventFile:
         return self._file.name
 
     def write(self, event: bytes) -> None:
-        """Add a serialized Event; ignored after `close`."""
+        """Add a serialized Event; ignored after `close`.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         record = framed(event, self._crc)
         with self._lock:
             if self._file.closed:
                 return
-            self._file.write(record)
+            if len(self._pending) > _MOST:
+                self._flush()
+            self._pending += record
             self._waiting += 1
             if self._waiting >= self._most or time.monotonic() - self._flushed >= self._seconds:
                 self._flush()
 
     def flush(self) -> None:
-        """Flush all events, so TensorBoard sees them."""
+        """Flush all events, so TensorBoard sees them.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         with self._lock:
             if not self._file.closed:
                 self._flush()
@@ -70,10 +86,27 @@ class EventFile:
             OSError: The last events cannot be written; the file is closed all the same.
         """
         with self._lock:
-            self._file.close()
+            if self._file.closed:
+                return
+            try:
+                try:
+                    self._flush()
+                finally:
+                    self._file.close()
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, self.path) from error
 
     def _flush(self) -> None:
-        self._file.flush()
+        file, at = self._file.fileno(), 0
+        try:
+            while at < len(self._pending):
+                at += os.pwrite(file, self._pending[at : at + _PIECE], self._end + at)
+        except OSError as error:
+            with contextlib.suppress(OSError):  # half an event would hide those after it
+                os.ftruncate(file, self._end)
+            raise OSError(error.errno, error.strerror, self.path) from error
+        self._end += at
+        self._pending.clear()
         self._waiting, self._flushed = 0, time.monotonic()
 
 

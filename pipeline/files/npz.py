@@ -114,11 +114,14 @@ class _Local:
         self.size = status.st_size
 
     def read(self, begin: int, size: int) -> bytes:
-        return os.pread(self._file, size, begin)
+        data = os.pread(self._file, size, begin)
+        while len(data) < size and (more := os.pread(self._file, size - len(data), begin + len(data))):
+            data += more  # a read has at most 2 GiB
+        return data
 
     def into(self, begin: int, out: NDArray[np.uint8]) -> int:
         count = 0
-        while count < len(out):  # a read returns at most 2 GiB
+        while count < len(out):
             more = os.preadv(self._file, [out[count:].data], begin + count)
             if not more:
                 break

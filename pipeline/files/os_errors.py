@@ -11,9 +11,13 @@ from pipeline.errors import (
     NotFoundError,
     OpError,
     PermissionDeniedError,
+    ResourceExhaustedError,
     UnknownError,
 )
 from pipeline.tracebacks import from_handler
+
+# Nothing more can be written: to the disk, by this user, or to this file.
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 _OS_ERRORS: dict[int | None, type[OpError]] = {
     errno.ENOENT: NotFoundError,
@@ -21,6 +25,7 @@ _OS_ERRORS: dict[int | None, type[OpError]] = {
     errno.EISDIR: FailedPreconditionError,
     errno.EACCES: PermissionDeniedError,
     errno.EPERM: PermissionDeniedError,
+    **dict.fromkeys(FULL, ResourceExhaustedError),
 }
 # Remote file systems raise these without an errno.
 _NUMBERS: dict[type[OSError], int] = {

@@ -36,11 +36,11 @@ def replacing(target: bytes) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):  # nothing to remove if the file could not even be created
             os.unlink(partial)
         raise
-    _sync_folder(os.path.dirname(target) or b".")
+    sync_folder(os.path.dirname(target) or b".")
 
 
-def _sync_folder(folder: bytes) -> None:
-    """Make the name in the folder durable too; without this a power cut may bring the old file back."""
+def sync_folder(folder: bytes) -> None:
+    """Make the names in a folder durable; without this a power cut may bring the old files back."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

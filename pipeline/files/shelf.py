@@ -23,11 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import DataLossError, FailedPreconditionError, OpError, ResourceExhaustedError
-from pipeline.files.os_errors import os_error
+from pipeline.files.os_errors import FULL, os_error
 
 _LOG, _LOCK, _SUFFIX = "log", "lock", ".column"
-
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 # Bytes verified together.
 _PIECE = 1 << 20
@@ -314,7 +312,7 @@ class Folder(Shelf):
             raise self._failed(error) from error
 
     def _failed(self, error: OSError) -> OpError:
-        if error.errno not in _FULL:
+        if error.errno not in FULL:
             return os_error(os.fsencode(self.path), error)
         why = "its files may not grow further" if error.errno == errno.EFBIG else "the disk is full"
         text = (
@@ -379,10 +377,12 @@ class _InFolder(Writer):
     def _close_files(self) -> None:
         files, self._files = self._files, {}
         for file in files.values():
-            file.close()
+            with contextlib.suppress(OSError):  # everything that counts is synced
+                file.close()
 
     def close(self) -> None:
-        self._lock.close()  # first, because an interrupt may strike after it
+        with contextlib.suppress(OSError):
+            self._lock.close()  # first, because an interrupt may strike after it
         self._close_files()
 
 

@@ -43,6 +43,7 @@ class TFRecordWriter:
         [b'first', b'second']
     """
 
+    _torn = False  # whether a record was written in part
     _open = False  # until the file is open, also if an argument is wrong
 
     def __init__(self, path: str | bytes | os.PathLike[Any], options: Any = None) -> None:
@@ -63,7 +64,7 @@ class TFRecordWriter:
 
         Raises:
             TypeError: `record` is something else.
-            FailedPreconditionError: The writer is closed.
+            FailedPreconditionError: The writer is closed, or an earlier record could not be written.
             OpError: The file cannot be written.
         """
         if not isinstance(record, bytes):
@@ -113,7 +114,7 @@ class TFRecordWriter:
             self._open = False
             try:
                 try:
-                    if self._compressor is not None:
+                    if self._compressor is not None and not self._torn:
                         self._put(self._compressor.flush())
                 finally:
                     self._file.close()
@@ -134,6 +135,9 @@ class TFRecordWriter:
     def _check(self) -> None:
         if not self._open:
             raise FailedPreconditionError(None, None, f"Writer is closed: {os.fsdecode(self._name)}")
+        if self._torn:
+            text = f"{os.fsdecode(self._name)}; an earlier record could not be written, and no record may follow it"
+            raise FailedPreconditionError(None, None, f"{text}: write the file again")
 
     def _compress(self, part: bytes) -> None:
         """Compress a part of a record; flush when TensorFlow's buffer would be full, for equal files."""
@@ -150,4 +154,5 @@ class TFRecordWriter:
         try:
             self._file.write(data)
         except Exception as error:
+            self._torn = True
             raise translated(self._name, error) from error

@@ -7,6 +7,7 @@ from typing import Any
 
 from pipeline.diagnostics import live
 from pipeline.dtypes import local_path
+from pipeline.files.replacing import replacing
 from pipeline.reports.picture import FONTS
 from pipeline.reports.report import Report
 from pipeline.reports.sampler import report
@@ -72,15 +73,20 @@ class Drawing:
         Raises:
             ValueError: The name ends neither with .svg nor with .png.
             ImportError: It ends with .png, and resvg_py is not installed.
-            OSError: The file cannot be written.
+            OSError: The file cannot be written. An old one is as it was.
+            FailedPreconditionError: The name belongs to something that is not a regular file.
         """
         name = local_path(path, "save: path")
         suffix = os.path.splitext(name)[1].lower()
         if suffix not in (".svg", ".png"):
             raise ValueError(f"{name}: a drawing is saved as .svg or .png")
         data = self.svg.encode() if suffix == ".svg" else self.png()
-        with open(name, "wb") as file:
-            file.write(data)
+        try:
+            with replacing(os.path.realpath(os.fsencode(name))) as file:
+                file.write(data)
+        except OSError as error:
+            error.filename, error.filename2 = name, None
+            raise
 
 
 def draw(what: Any = None) -> Drawing:

@@ -87,7 +87,7 @@ class Curves:
         """Log once that nothing more can be written; everything else continues."""
         if not self._ended:
             self._ended = True
-            _log.error("the curves in %s end here: %s", self._logdir, error)
+            _log.error("the curves in %s end here: %s", self._logdir, error.strerror)
 
 
 def curves(report: Report) -> Iterator[tuple[str, float]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from collections.abc import Iterable
+from types import TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -69,16 +71,50 @@ def write_tokens(
         )
         raise invalid(text)
     try:
-        with contextlib.ExitStack() as files:
-            beside = files.enter_context(replacing(beside_it)) if indexed else None
-            lengths = _written(files.enter_context(replacing(target)), documents, kind, ended)
-            if beside is not None:
+        if not indexed:
+            with replacing(target) as file:
+                lengths = _written(file, documents, kind, ended)
+        else:
+            with replacing(beside_it) as beside, _OldIndex(beside_it, target) as old, replacing(target) as file:
+                lengths = _written(file, documents, kind, ended)
                 _write_index(beside, lengths, kind, code or 0)
-                with contextlib.suppress(FileNotFoundError):  # a kill must not leave it next to the new file
-                    os.unlink(beside_it)
+                old.take_away()
     except OSError as error:
         raise translated(target, error) from error
     return int(sum(lengths))
+
+
+class _OldIndex:
+    """The index of the old file. A kill must not leave it next to the new file, and an error brings it back.
+
+    Args:
+        name: Its path; it need not exist.
+        target: The path of the file that is replaced.
+    """
+
+    def __init__(self, name: bytes, target: bytes) -> None:
+        self._name, self._target, self._away = name, target, b""
+        self._file: Any = None
+
+    def take_away(self) -> None:
+        away = self._name + f".{secrets.token_hex(4)}.partial".encode()
+        with contextlib.suppress(FileNotFoundError):
+            self._file = os.stat(self._target)
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(self._name, away)
+            self._away = away
+
+    def _is_replaced(self) -> bool:
+        """Return True if the file is another one, as it may be after an error too."""
+        return self._file is None or not os.path.samestat(os.stat(self._target), self._file)
+
+    def __enter__(self) -> _OldIndex:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._away:
+            with contextlib.suppress(OSError):
+                os.unlink(self._away) if self._is_replaced() else os.rename(self._away, self._name)
 
 
 def _is_index(name: bytes) -> bool:

@@ -199,7 +199,7 @@ def test_a_save_that_fails(path, monkeypatch, what, error):
         raise error
 
     monkeypatch.setattr(os, what, fail)
-    with pytest.raises((pipeline.UnknownError, KeyboardInterrupt)) as caught:
+    with pytest.raises((pipeline.ResourceExhaustedError, KeyboardInterrupt)) as caught:
         pipeline.save_state(path, {"step": 8})
     if isinstance(error, OSError):
         assert str(caught.value) == f"{path}; No space left on device"

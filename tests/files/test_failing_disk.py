@@ -1,0 +1,469 @@
+"""A disk that is full or broken at every call for it: errors name the file, nothing is lost, nothing half believed."""
+
+import gzip
+import io
+import itertools
+import logging
+import os
+import shutil
+import tarfile
+import warnings
+from pathlib import Path
+
+import failing_disk
+import numpy as np
+import pytest
+from failing_disk import READING, WRITING, failing
+from helpers import plain
+
+import pipeline
+from pipeline.stages import kept_rows
+
+ROWS = 14
+LINES = [str(number) for number in range(ROWS)]
+
+
+# What is written: before, the call that fails, and what is read afterwards ------------------------------------------
+
+
+class Written:
+    """A file or folder that a program writes again.
+
+    Attributes:
+        old, new: Contents before and after.
+        grows: Whether an error may leave the beginning of the new contents.
+        cut: Whether it may leave a file that raises a DataLossError.
+        quiet: Whether the call may only log that it has failed.
+    """
+
+    old, new = "old", "new"
+    grows = cut = quiet = False
+
+    def before(self, folder):
+        """Write the old contents."""
+
+    def write(self, folder):
+        """Write the new contents."""
+        raise NotImplementedError
+
+    def read(self, folder):
+        raise NotImplementedError
+
+    def nothing_else(self, folder):
+        """Whether there is no file that does not belong here, after a call that has not failed."""
+        return not any(name.endswith(".partial") for name in files_in(folder))
+
+
+class State(Written):
+    old, new = {"step": 1}, {"step": 2, "more": "x" * 20_000}
+
+    def before(self, folder):
+        pipeline.save_state(folder / "state", self.old)
+
+    def write(self, folder):
+        pipeline.save_state(folder / "state", self.new)
+
+    def read(self, folder):
+        return pipeline.load_state(folder / "state")
+
+
+def double(number):
+    return {"n": 2 * number, "text": "é" * number, "row": np.full(3, number)}
+
+
+def shown(examples):
+    return [(each["n"], each["text"], each["row"].tolist()) for each in examples]
+
+
+class Cache(Written):
+    """The chunks that were finished stay."""
+
+    old = new = shown(map(double, range(ROWS)))
+
+    def data(self, folder, **options):
+        kept_rows._ROWS, kept_rows._CHUNK = 4, 1  # private: it would take seconds, or 64 MB, to finish a chunk
+        return pipeline.dataset(list(range(ROWS))).map(double).cache(folder / "cache", **options)
+
+    def write(self, folder):
+        with iter(self.data(folder)) as examples:
+            assert shown(examples) == self.new
+
+    def read(self, folder):
+        found = shown(self.data(folder, verify=True))
+        assert shown(self.data(folder, verify=True)) == found
+        return found
+
+
+class CacheLeft(Cache):
+    """An iterator that is closed keeps what it can."""
+
+    quiet = True
+
+    def write(self, folder):
+        with iter(self.data(folder)) as examples:
+            assert shown(itertools.islice(examples, 11)) == self.new[:11]
+
+
+class CacheRebuilt(Cache):
+    def before(self, folder):
+        list(self.data(folder))
+
+    def write(self, folder):
+        assert shown(self.data(folder, rebuild=True)) == self.new
+
+
+class Replay(Written):
+    old, new = [0, 1, 2], [5, 6, 7, 8]
+
+    def save(self, folder, numbers):
+        buffer = pipeline.replay(10, seed=1, priorities=True)
+        for number in numbers:
+            buffer.add({"n": number, "row": np.arange(number, number + 3), "text": str(number)}, priority=1.0)
+        buffer.save(folder / "replay")
+
+    def before(self, folder):
+        self.save(folder, self.old)
+
+    def write(self, folder):
+        self.save(folder, self.new)
+
+    def read(self, folder):
+        buffer = pipeline.replay(10, priorities=True)
+        buffer.load(folder / "replay")
+        return sorted(int(number) for number in buffer.state_dict()["examples"]["n"])
+
+    def nothing_else(self, folder):
+        return len(os.listdir(folder / "replay")) == 2
+
+
+class Index(Written):
+    """The index of a text file in a folder that the program names."""
+
+    old = new = LINES
+
+    def before(self, folder):
+        folder.with_suffix(".txt").write_text("".join(f"{line}\n" for line in self.new))
+
+    def write(self, folder):
+        assert list(pipeline.text(folder.with_suffix(".txt"), index=True, index_folder=folder)) == self.new
+
+    def read(self, folder):
+        return list(pipeline.text(folder.with_suffix(".txt"), index=True, index_folder=folder))
+
+
+class IndexOfTheUser(Index):
+    """In the user's cache folder: a program can do without it."""
+
+    quiet = True
+
+    def write(self, folder):
+        os.environ["XDG_CACHE_HOME"] = str(folder)
+        assert list(pipeline.text(folder.with_suffix(".txt"), index=True)) == self.new
+
+    def read(self, folder):
+        return list(pipeline.text(folder.with_suffix(".txt"), index=True))
+
+
+class Tokens(Written):
+    old, new = [[1, 2], [3]], [[4], [5, 6], [7, 8, 9]]
+
+    def before(self, folder):
+        pipeline.write_tokens(folder / "a.bin", self.old, index=True)
+
+    def write(self, folder):
+        pipeline.write_tokens(folder / "a.bin", self.new, index=True)
+
+    def read(self, folder):
+        if not (folder / "a.idx").exists():  # the last step has failed: the tokens are not taken for one document
+            with pytest.raises(pipeline.errors.InvalidArgumentError, match="is a raw file, which does not tell"):
+                pipeline.tokens(folder / "a.bin", documents=True)
+            self.before(folder)
+        return [each.tolist() for each in pipeline.tokens(folder / "a.bin", documents=True)]
+
+
+class Records(Written):
+    """A file that is written from its beginning: what is there of it can be told from a whole one."""
+
+    old, new = [], [b"%d" % i * 3000 for i in range(9)]
+    grows = cut = True
+
+    def write(self, folder):
+        with pipeline.TFRecordWriter(folder / "a.tfrecord") as writer:
+            for record in self.new:
+                writer.write(record)
+            writer.flush()
+
+    def read(self, folder):
+        path = folder / "a.tfrecord"
+        return list(pipeline.tfrecord(path)) if path.exists() else []
+
+
+class Picture(Written):
+    def before(self, folder):
+        (folder / "a.svg").write_text(self.old)
+
+    def write(self, folder):
+        drawing = pipeline.draw(pipeline.FIFOQueue(10, "int32", [()]))
+        drawing.svg = self.new
+        drawing.save(folder / "a.svg")
+
+    def read(self, folder):
+        return (folder / "a.svg").read_text()
+
+
+class Events(Written):
+    """Of TensorBoard. A record that was cut would hide all that come later."""
+
+    old, new = [], [1, 2, 3, 4]
+    grows = True
+
+    def write(self, folder):
+        import pipeline.compat.v1 as tf
+
+        shutil.rmtree(folder / "logs", ignore_errors=True)
+        text = tf.Summary(value=[tf.Summary.Value(tag="x" * 20_000, simple_value=1.0)])
+        writer, errors = tf.summary.FileWriter(str(folder / "logs")), []
+        for step in self.new:
+            try:
+                writer.add_summary(text, step)
+                writer.flush()
+            except Exception as error:
+                errors.append(error)
+        try:
+            writer.close()
+        except Exception as error:
+            errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def read(self, folder):
+        import pipeline.compat.v1 as tf
+
+        found = []
+        for path in sorted((folder / "logs").glob("events*")) if (folder / "logs").exists() else []:
+            found += [event.step for event in tf.train.summary_iterator(str(path)) if event.step]
+        return found
+
+
+SCENARIOS = {
+    "save_state": State(),
+    "cache": Cache(),
+    "cache left early": CacheLeft(),
+    "cache rebuilt": CacheRebuilt(),
+    "replay": Replay(),
+    "index": Index(),
+    "index of the user": IndexOfTheUser(),
+    "tokens": Tokens(),
+    "picture": Picture(),
+    "tfrecord": Records(),
+    "events": Events(),
+}
+
+
+def files_in(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def try_writing(name, root):
+    """Fail in each way at each call in turn; return how many there were, and what went wrong."""
+    logging.disable()
+    warnings.simplefilter("ignore")
+    problems = []
+    calls = {way: try_way(SCENARIOS[name], way, Path(root), problems) for way in WRITING}
+    return {"calls": calls, "problems": problems}
+
+
+def try_way(scenario, way, root, problems):
+    kinds, how, number = WRITING[way]
+    for nth in range(1, 500):
+        folder = root / f"{way} {nth}"
+        folder.mkdir()
+        scenario.before(folder)
+        error = None
+        with failing(folder, kinds, how, nth, number) as failure:
+            try:
+                scenario.write(folder)
+            except Exception as caught:
+                error = caught
+        where = f"{way}, call {nth}: {error!r:.200}"
+        try:
+            check_after(scenario, folder, error)
+            assert way == "broken" or not any(name.endswith(".partial") for name in files_in(folder)), files_in(folder)
+            scenario.write(folder)
+            assert scenario.read(folder) == scenario.new, "it is not written afterwards"
+            assert way == "broken" or scenario.nothing_else(folder), files_in(folder)
+        except Exception as wrong:
+            problems.append(f"{where}: {type(wrong).__name__}: {wrong!s:.300}")
+        shutil.rmtree(folder)
+        if not failure.happened:
+            return nth - 1
+    raise AssertionError("there is no end")
+
+
+def check_after(scenario, folder, error):
+    if error is not None:
+        assert isinstance(error, (pipeline.OpError, OSError)), "an error of another class"
+        assert str(folder) in str(error), "the error does not name the file"
+    try:
+        found = scenario.read(folder)
+    except pipeline.DataLossError:
+        assert scenario.cut, "what is there is damaged"
+        return
+    if error is None and not scenario.quiet:
+        assert found == scenario.new, "it is not written, and there is no error"
+    elif scenario.grows:
+        assert found == scenario.new[: len(found)], "it was written wrongly"
+    else:
+        assert found in (scenario.old, scenario.new), f"neither the old nor the new: {found!r:.200}"
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_what_is_written(name, tmp_path):
+    found = failing_disk.run("test_failing_disk", "try_writing", name, str(tmp_path))
+    assert found["problems"] == []
+    assert min(found["calls"].values()) > 0, found["calls"]
+
+
+# What is read: each source, whose reads fail once ---------------------------------------------------------------------
+
+
+def text_file(path, count=400):
+    path.write_text("".join(f"{i},{'x' * 40}\n" for i in range(count)))
+    return path
+
+
+def gzipped(path):
+    packed = path.with_suffix(".gz")
+    packed.write_bytes(gzip.compress(text_file(path, 4000).read_bytes()))
+    return packed
+
+
+def tar_file(path):
+    with tarfile.open(path, "w") as archive:
+        for i in range(40):
+            member = tarfile.TarInfo(f"{i}.txt")
+            member.size = 3000
+            archive.addfile(member, io.BytesIO(b"%04d" % i * 750))
+    return path
+
+
+def records(path):
+    with pipeline.TFRecordWriter(path) as writer:
+        for i in range(40):
+            writer.write(b"%04d" % i * 2000)
+    return path
+
+
+def array(path):
+    np.save(path, np.arange(1 << 20).reshape(-1, 1024))
+    return path.with_suffix(".npy")
+
+
+def arrays(path):
+    np.savez(path, x=np.arange(30_000), y=np.ones((30_000, 2), np.float32))
+    return path.with_suffix(".npz")
+
+
+def objects(path):
+    path.write_text("".join(f'{{"a": {i}, "b": "{"y" * 40}"}}\n' for i in range(400)))
+    return path
+
+
+def database(path):
+    lmdb = pytest.importorskip("lmdb")
+    with lmdb.open(str(path), subdir=False) as environment, environment.begin(write=True) as transaction:
+        for i in range(400):
+            transaction.put(b"%04d" % i, b"v" * 500)
+    return path
+
+
+def token_file(path):
+    np.arange(50_000, dtype=np.uint16).tofile(path)
+    return path
+
+
+def parquet_file(path):
+    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    parquet.write_table(pyarrow.table({"x": range(4000), "s": ["z" * 30] * 4000}), path, row_group_size=1000)
+    return path
+
+
+def feather_file(path):
+    feather, pyarrow = pytest.importorskip("pyarrow.feather"), pytest.importorskip("pyarrow")
+    feather.write_feather(pyarrow.table({"x": range(4000)}), str(path), chunksize=1000)
+    return path
+
+
+def picture_folder(path):
+    image = np.random.default_rng(1).integers(0, 255, (40, 40, 3), np.uint8)
+    for i in range(6):
+        (path / str(i % 2)).mkdir(parents=True, exist_ok=True)
+        (path / str(i % 2) / f"{i}.png").write_bytes(pipeline.image.encode_png(image))
+    return path
+
+
+SOURCES = {
+    "text": (text_file, pipeline.text),
+    "text by index": (text_file, lambda path: pipeline.text(path, index=True, index_folder=path.parent)),
+    "text.gz": (gzipped, pipeline.text),
+    "csv": (text_file, lambda path: pipeline.csv(path, names=["n", "x"])),
+    "jsonl": (objects, pipeline.jsonl),
+    "jsonl by index": (objects, lambda path: pipeline.jsonl(path, index=True, index_folder=path.parent)),
+    "fixed_length": (token_file, lambda path: pipeline.fixed_length(path, 100)),
+    "tfrecord": (records, pipeline.tfrecord),
+    "tfrecord by index": (records, lambda path: pipeline.tfrecord(path, index=True, index_folder=path.parent)),
+    "webdataset": (tar_file, pipeline.webdataset),
+    "webdataset by index": (tar_file, lambda path: pipeline.webdataset(path, index=True, index_folder=path.parent)),
+    "npy": (array, pipeline.arrays),
+    "npz": (arrays, pipeline.npz),
+    "lmdb": (database, pipeline.lmdb),
+    "tokens": (token_file, lambda path: pipeline.tokens(path, 100, dtype="uint16")),
+    "parquet": (parquet_file, pipeline.parquet),
+    "feather": (feather_file, pipeline.feather),
+    "image_folder": (picture_folder, pipeline.image_folder),
+}
+
+
+def try_reading(name, root):
+    """Fail in each way at each call in turn; return how many there were, and what went wrong."""
+    logging.disable()
+    make, source = SOURCES[name]
+    folder, problems, calls = Path(root, "files"), [], {}
+    folder.mkdir()
+    path = make(folder / "a")
+    expected = shown_batches(source(path))
+    made = {each: each.read_bytes() for each in folder.rglob("*") if each.is_file() and each.suffix != ".offsets"}
+    for way, (kinds, how, number) in READING.items():
+        for nth in range(1, 500):
+            for each in set(folder.rglob("*.offsets")) if nth % 2 else ():  # an index is made by every second one
+                each.unlink()
+            error = found = None
+            with failing(folder, kinds, how, nth, number) as failure:
+                try:
+                    found = shown_batches(source(path))
+                except Exception as caught:
+                    error = caught
+            where = f"{way}, call {nth}: {error!r:.200}"
+            if error is None and found != expected:
+                problems.append(f"{where}: other data")
+            if error is not None and (way != "broken" or str(folder) not in str(error)):
+                problems.append(f"{where}: not the error of a file")
+            if error is not None and not isinstance(error, (pipeline.OpError, OSError)):
+                problems.append(f"{where}: an error of another class")
+            if shown_batches(source(path)) != expected or any(each.read_bytes() != data for each, data in made.items()):
+                problems.append(f"{where}: other data afterwards")
+            if not failure.happened:
+                break
+        calls[way] = nth - 1
+    return {"calls": calls, "problems": problems}
+
+
+def shown_batches(source):
+    return repr([plain(batch) for batch in source.batch(64)])
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_what_is_read(name, tmp_path):
+    found = failing_disk.run("test_failing_disk", "try_reading", name, str(tmp_path))
+    assert found["problems"] == []
+    assert found["calls"]["broken"] > 0

@@ -6,7 +6,7 @@ If Python has a built-in exception for the same error, the class derives from it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import starmap
 from typing import Any
 
@@ -79,6 +79,7 @@ class OpError(Exception):
         error_code: A code from this module; None for the class's own code.
 
     Attributes:
+        definition: A function that makes `node_def` when it is first read, or None.
         stored: Number of elements from the failed `enqueue` or `enqueue_many` that are in the queue and stay there;
             None if no enqueue failed, or the number is unknown.
 
@@ -93,15 +94,27 @@ class OpError(Exception):
     """
 
     error_code = UNKNOWN
+    definition: Callable[[], Any] | None = None
     stored: int | None = None
 
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int | None = None) -> None:
         Exception.__init__(self, node_def, op, message)
-        self.node_def = node_def
+        self._node_def = node_def
         self.op = op
         self.message = message
         if error_code is not None:
             self.error_code = error_code
+
+    @property
+    def node_def(self) -> Any:
+        """The failed graph node's definition, or None.
+
+        Raises:
+            ImportError: It is a message, and protobuf is missing.
+        """
+        if self._node_def is None and self.definition is not None:
+            self._node_def = self.definition()
+        return self._node_def
 
     def __str__(self) -> str:
         return self.message
@@ -110,7 +123,7 @@ class OpError(Exception):
         return f"{type(self).__name__}({self.message!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.node_def, self.op, self.message), {**self.__dict__}
+        return type(self), (self.node_def, self.op, self.message), {**self.__dict__, "definition": None}
 
 
 class CancelledError(OpError):

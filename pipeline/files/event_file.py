@@ -10,10 +10,12 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from pipeline.errors import DataLossError
 from pipeline.files.crc32c import crc_function_or_slow
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.tfrecord import framed
 from pipeline.files.tfrecord_cutter import records
+from pipeline.proto.schema import DecodeError
 from pipeline.proto.summary import Event
 
 _PIECE = 1 << 20  # bytes written at once
@@ -126,5 +128,10 @@ def summary_iterator(path: Any) -> Iterator[Any]:
         NotFoundError: The file does not exist.
         DataLossError: The file is damaged.
     """
-    for record in records(os.fsencode(path), "", crc_function_or_slow(), MAX_RECORD_BYTES):
-        yield Event.FromString(record)
+    for number, record in enumerate(records(os.fsencode(path), "", crc_function_or_slow(), MAX_RECORD_BYTES)):
+        try:
+            event = Event.FromString(record)
+        except DecodeError as error:
+            text = f"record {number} of {os.fsdecode(path)} is not an Event: {error}"
+            raise DataLossError(None, None, text) from error
+        yield event

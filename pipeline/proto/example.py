@@ -1,12 +1,44 @@
-"""tf.train.Example and tf.train.SequenceExample, what TensorFlow's TFRecord files hold, without protobuf."""
+"""tf.train.Example and tf.train.SequenceExample, which TensorFlow's TFRecord files hold."""
 
 from __future__ import annotations
 
-from pipeline.proto.fields import MessageField, MessageListField, PartMap, Scalars
-from pipeline.proto.message import Message
-from pipeline.proto.scalar_types import BYTES, FLOAT, INT64
+from typing import TYPE_CHECKING
+
+from pipeline.proto.schema import Message, Schema
+
+if TYPE_CHECKING:
+    from google.protobuf.internal.containers import (
+        MessageMap,
+        RepeatedCompositeFieldContainer,
+        RepeatedScalarFieldContainer,
+    )
+
+_SCHEMA = Schema(
+    "example",
+    """
+    message BytesList { repeated bytes value = 1; }
+    message FloatList { repeated float value = 1; }
+    message Int64List { repeated int64 value = 1; }
+    message Feature {
+        oneof kind {
+            BytesList bytes_list = 1;
+            FloatList float_list = 2;
+            Int64List int64_list = 3;
+        }
+    }
+    message Features { map<string, Feature> feature = 1; }
+    message Example { Features features = 1; }
+    message FeatureList { repeated Feature feature = 1; }
+    message FeatureLists { map<string, FeatureList> feature_list = 1; }
+    message SequenceExample {
+        Features context = 1;
+        FeatureLists feature_lists = 2;
+    }
+    """,
+)
 
 
+@_SCHEMA.message
 class BytesList(Message):
     """A list of byte strings: `BytesList(value=[b"..."])`.
 
@@ -16,9 +48,10 @@ class BytesList(Message):
         [b'red', b'blue']
     """
 
-    value = Scalars(1, BYTES)
+    value: RepeatedScalarFieldContainer[bytes]
 
 
+@_SCHEMA.message
 class FloatList(Message):
     """A list of float32 numbers: `FloatList(value=[0.5, 1])`.
 
@@ -27,9 +60,10 @@ class FloatList(Message):
         [0.5, 1.0]
     """
 
-    value = Scalars(1, FLOAT)
+    value: RepeatedScalarFieldContainer[float]
 
 
+@_SCHEMA.message
 class Int64List(Message):
     """A list of int64 numbers: `Int64List(value=[1, 2])`.
 
@@ -40,9 +74,10 @@ class Int64List(Message):
         [1, 2]
     """
 
-    value = Scalars(1, INT64)
+    value: RepeatedScalarFieldContainer[int]
 
 
+@_SCHEMA.message
 class Feature(Message):
     """One list of values: `Feature(int64_list=Int64List(value=[1]))`.
 
@@ -55,11 +90,12 @@ class Feature(Message):
         'float_list'
     """
 
-    bytes_list = MessageField(1, BytesList, oneof="kind")
-    float_list = MessageField(2, FloatList, oneof="kind")
-    int64_list = MessageField(3, Int64List, oneof="kind")
+    bytes_list: BytesList
+    float_list: FloatList
+    int64_list: Int64List
 
 
+@_SCHEMA.message
 class Features(Message):
     """Features by name: `Features(feature={"label": Feature(...)})`.
 
@@ -70,9 +106,10 @@ class Features(Message):
         ['label']
     """
 
-    feature = PartMap(1, Feature)
+    feature: MessageMap[str, Feature]
 
 
+@_SCHEMA.message
 class Example(Message):
     """An example: `Example(features=Features(feature={"label": Feature(int64_list=Int64List(value=[1]))}))`.
 
@@ -85,9 +122,10 @@ class Example(Message):
         7
     """
 
-    features = MessageField(1, Features)
+    features: Features
 
 
+@_SCHEMA.message
 class FeatureList(Message):
     """Features one after the other: `FeatureList(feature=[Feature(...), Feature(...)])`.
 
@@ -98,9 +136,10 @@ class FeatureList(Message):
         1
     """
 
-    feature = MessageListField(1, Feature)
+    feature: RepeatedCompositeFieldContainer[Feature]
 
 
+@_SCHEMA.message
 class FeatureLists(Message):
     """Lists of features by name: `FeatureLists(feature_list={"words": FeatureList(...)})`.
 
@@ -111,9 +150,10 @@ class FeatureLists(Message):
         ['words']
     """
 
-    feature_list = PartMap(1, FeatureList)
+    feature_list: MessageMap[str, FeatureList]
 
 
+@_SCHEMA.message
 class SequenceExample(Message):
     """A sequence: `SequenceExample(context=Features(...), feature_lists=FeatureLists(...))`.
 
@@ -126,5 +166,5 @@ class SequenceExample(Message):
         2
     """
 
-    context = MessageField(1, Features)
-    feature_lists = MessageField(2, FeatureLists)
+    context: Features
+    feature_lists: FeatureLists

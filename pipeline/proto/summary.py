@@ -2,111 +2,136 @@
 
 from __future__ import annotations
 
-from pipeline.proto.fields import MessageField, MessageListField, Scalar, Scalars
-from pipeline.proto.message import Message
-from pipeline.proto.scalar_types import BYTES, DOUBLE, FLOAT, INT32, INT64, STRING, Enumeration
-from pipeline.proto.tensor import TensorProto
+from pipeline.proto.schema import Message, Schema
+from pipeline.proto.tensor import TENSORS
+
+_SCHEMA = Schema(
+    "summary",
+    """
+    message HistogramProto {
+        double min = 1;
+        double max = 2;
+        double num = 3;
+        double sum = 4;
+        double sum_squares = 5;
+        repeated double bucket_limit = 6;
+        repeated double bucket = 7;
+    }
+    enum DataClass {
+        DATA_CLASS_UNKNOWN = 0;
+        DATA_CLASS_SCALAR = 1;
+        DATA_CLASS_TENSOR = 2;
+        DATA_CLASS_BLOB_SEQUENCE = 3;
+    }
+    message SummaryMetadata {
+        message PluginData {
+            string plugin_name = 1;
+            bytes content = 2;
+        }
+        PluginData plugin_data = 1;
+        string display_name = 2;
+        string summary_description = 3;
+        DataClass data_class = 4;
+    }
+    message Summary {
+        message Image {
+            int32 height = 1;
+            int32 width = 2;
+            int32 colorspace = 3;
+            bytes encoded_image_string = 4;
+        }
+        message Audio {
+            float sample_rate = 1;
+            int64 num_channels = 2;
+            int64 length_frames = 3;
+            bytes encoded_audio_string = 4;
+            string content_type = 5;
+        }
+        message Value {
+            string tag = 1;
+            oneof value {
+                float simple_value = 2;
+                bytes obsolete_old_style_histogram = 3;
+                Image image = 4;
+                HistogramProto histo = 5;
+                Audio audio = 6;
+                TensorProto tensor = 8;
+            }
+            string node_name = 7;
+            SummaryMetadata metadata = 9;
+        }
+        repeated Value value = 1;
+    }
+    message SummaryDescription { string type_hint = 1; }
+    message SessionLog {
+        enum SessionStatus {
+            STATUS_UNSPECIFIED = 0;
+            START = 1;
+            STOP = 2;
+            CHECKPOINT = 3;
+        }
+        SessionStatus status = 1;
+        string checkpoint_path = 2;
+        string msg = 3;
+    }
+    message TaggedRunMetadata {
+        string tag = 1;
+        bytes run_metadata = 2;
+    }
+    message SourceMetadata { string writer = 1; }
+    message Event {
+        double wall_time = 1;
+        int64 step = 2;
+        oneof what {
+            string file_version = 3;
+            bytes graph_def = 4;
+            Summary summary = 5;
+            SessionLog session_log = 7;
+            TaggedRunMetadata tagged_run_metadata = 8;
+            bytes meta_graph_def = 9;
+        }
+        SourceMetadata source_metadata = 10;
+    }
+    """,
+    TENSORS,
+)
 
 
+@_SCHEMA.message
 class HistogramProto(Message):
-    """Counts of values by range: `bucket[i]` values lie below `bucket_limit[i]`."""
-
-    min = Scalar(1, DOUBLE)
-    max = Scalar(2, DOUBLE)
-    num = Scalar(3, DOUBLE)
-    sum = Scalar(4, DOUBLE)
-    sum_squares = Scalar(5, DOUBLE)
-    bucket_limit = Scalars(6, DOUBLE)
-    bucket = Scalars(7, DOUBLE)
+    """Counts of values by range: `bucket[i]` values are below `bucket_limit[i]`."""
 
 
-class _PluginData(Message):
-    plugin_name = Scalar(1, STRING)
-    content = Scalar(2, BYTES)
-
-
-_DATA_CLASSES = ("DATA_CLASS_UNKNOWN", "DATA_CLASS_SCALAR", "DATA_CLASS_TENSOR", "DATA_CLASS_BLOB_SEQUENCE")
-
-
+@_SCHEMA.message
 class SummaryMetadata(Message):
     """How TensorBoard shows a value."""
 
-    plugin_data = MessageField(1, _PluginData)
-    display_name = Scalar(2, STRING)
-    summary_description = Scalar(3, STRING)
-    data_class = Scalar(4, Enumeration(dict(enumerate(_DATA_CLASSES)).get))
-    PluginData = _PluginData
 
-
-class _Image(Message):
-    height = Scalar(1, INT32)
-    width = Scalar(2, INT32)
-    colorspace = Scalar(3, INT32)
-    encoded_image_string = Scalar(4, BYTES)
-
-
-class _Audio(Message):
-    sample_rate = Scalar(1, FLOAT)
-    num_channels = Scalar(2, INT64)
-    length_frames = Scalar(3, INT64)
-    encoded_audio_string = Scalar(4, BYTES)
-    content_type = Scalar(5, STRING)
-
-
-class _Value(Message):
-    tag = Scalar(1, STRING)
-    simple_value = Scalar(2, FLOAT, oneof="value")
-    obsolete_old_style_histogram = Scalar(3, BYTES, oneof="value")
-    image = MessageField(4, _Image, oneof="value")
-    histo = MessageField(5, HistogramProto, oneof="value")
-    audio = MessageField(6, _Audio, oneof="value")
-    node_name = Scalar(7, STRING)
-    tensor = MessageField(8, TensorProto, oneof="value")
-    metadata = MessageField(9, SummaryMetadata)
-
-
+@_SCHEMA.message
 class Summary(Message):
     """Values by tag, at one step."""
 
-    value = MessageListField(1, _Value)
-    Value, Image, Audio = _Value, _Image, _Audio
 
-
+@_SCHEMA.message
 class SummaryDescription(Message):
-    """A hint at what kind a summary is."""
-
-    type_hint = Scalar(1, STRING)
+    """A hint at the kind of a summary."""
 
 
+@_SCHEMA.message
 class SessionLog(Message):
     """A record of a session's start, stop or checkpoint."""
 
-    status = Scalar(1, Enumeration(dict(enumerate(("STATUS_UNSPECIFIED", "START", "STOP", "CHECKPOINT"))).get))
-    checkpoint_path = Scalar(2, STRING)
-    msg = Scalar(3, STRING)
-    STATUS_UNSPECIFIED, START, STOP, CHECKPOINT = range(4)
 
-
+@_SCHEMA.message
 class TaggedRunMetadata(Message):
     """Bytes about one run of a session."""
 
-    tag = Scalar(1, STRING)
-    run_metadata = Scalar(2, BYTES)
+
+@_SCHEMA.message
+class SourceMetadata(Message):
+    """The program that wrote an event file."""
 
 
-class _SourceMetadata(Message):
-    writer = Scalar(1, STRING)
-
-
+@_SCHEMA.message
 class Event(Message):
     """One record of an event file."""
-
-    wall_time = Scalar(1, DOUBLE)
-    step = Scalar(2, INT64)
-    file_version = Scalar(3, STRING, oneof="what")
-    graph_def = Scalar(4, BYTES, oneof="what")
-    summary = MessageField(5, Summary, oneof="what")
-    session_log = MessageField(7, SessionLog, oneof="what")
-    tagged_run_metadata = MessageField(8, TaggedRunMetadata, oneof="what")
-    meta_graph_def = Scalar(9, BYTES, oneof="what")
-    source_metadata = MessageField(10, _SourceMetadata)

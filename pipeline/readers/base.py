@@ -174,7 +174,7 @@ class ReaderBase:
                 num_records_produced=self._produced,
                 current_work=self._work_item,
             )
-            return state.SerializeToString()
+            return state.to_bytes()
 
     def restore_state(self, state: bytes) -> None:
         """Restore a state from `serialize_state`; your queue's elements are not part of it.

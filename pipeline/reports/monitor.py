@@ -10,7 +10,6 @@ from pipeline.diagnostics import live
 from pipeline.reports.prometheus import MetricsServer
 from pipeline.reports.sampler import Sampler, View
 from pipeline.reports.show import Show
-from pipeline.reports.tensorboard import Curves
 
 _NAME = "PIPELINE_MONITOR"
 
@@ -55,6 +54,8 @@ def monitor(
     if port is not None:  # first: a port that is in use must leave no file behind
         views.append(MetricsServer(port, host))
     if logdir is not None:
+        from pipeline.reports.tensorboard import Curves  # needs protobuf
+
         views.append(Curves(logdir))
     if show:
         views.append(Show(plain=show == "plain"))

@@ -21,7 +21,6 @@ import pipeline
 from pipeline import errors
 from pipeline.files.crc32c import mask
 from pipeline.files.tfrecord import FOOTER, HEADER
-from pipeline.proto.example import FeatureList, FeatureLists, SequenceExample
 
 LIMIT = 1 << 20  # of the readers and images here: bytes of a record, pixels of an image
 _FILE = os.path.join(tempfile.mkdtemp(prefix="fuzz"), "f")
@@ -214,25 +213,6 @@ def example(data):
         assert same(single["rows"], block["rows"][0])
         assert same(single["text"], block["text"].values)
     outcome(pipeline.parse_example, [_EXAMPLE.SerializeToString(), data], _FEATURES)
-    message = outcome(pipeline.Example.FromString, data)
-    if not isinstance(message, type):
-        assert pipeline.Example.FromString(message.SerializeToString()) == message
-        assert str(message).count("feature {") >= len(message.features.feature)
-
-
-_STEPS = SequenceExample(
-    context=_EXAMPLE.features,
-    feature_lists=FeatureLists(
-        feature_list={"s": FeatureList(feature=[pipeline.Feature(float_list=pipeline.FloatList(value=[1.5]))])}
-    ),
-)
-
-
-@target(_STEPS.SerializeToString())
-def sequence_example(data):
-    message = outcome(SequenceExample.FromString, data)
-    if not isinstance(message, type):
-        assert SequenceExample.FromString(message.SerializeToString()) == message
 
 
 def _images():
@@ -389,13 +369,3 @@ def tensor(data):
     for dtype in (dtypes.float32, dtypes.string, dtypes.int64, dtypes.bool, dtypes.complex64, dtypes.float16):
         outcome(parsed, 0, (indices, data, shape), dtype)
     outcome(parsed, 0, (data, data, data), dtypes.int64)
-
-
-@target(b"\x09" + struct.pack("<d", 1.5) + b"\x10\x05\x2a\x04\x0a\x02\x0a\x00")
-def event(data):
-    from pipeline.proto.summary import Event
-
-    message = outcome(Event.FromString, data)
-    if not isinstance(message, type):
-        message.SerializeToString()
-        str(message)

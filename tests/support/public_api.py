@@ -29,6 +29,8 @@ def _lines(path, thing):
         return [line for name in thing.__all__ for line in _lines(f"{path}.{name}", getattr(thing, name))]
     if not inspect.isclass(thing):
         return [path + _arguments(thing)]
+    if hasattr(thing, "DESCRIPTOR"):  # a message, whose methods are protobuf's
+        return [path, *(f"{path}.{field.name}" for field in thing.DESCRIPTOR.fields)]
     lines = [path + _arguments(thing)]
     for name in dir(thing):
         home = next(each for each in thing.__mro__ if name in vars(each))

@@ -9,11 +9,9 @@ import numpy as np
 
 from pipeline.compat.graph.dtypes import DType, as_dtype, string
 from pipeline.compat.graph.shapes import TensorShape
-from pipeline.proto.fields import MessageField, MessageListField, PartMap, Scalar, Scalars
-from pipeline.proto.message import Message
-from pipeline.proto.scalar_types import BOOL, BYTES, FLOAT, INT32, INT64, STRING
-from pipeline.proto.tensor import DATA_TYPE, TensorProto, TensorShapeProto, shape_message
-from pipeline.proto.wire import signed
+from pipeline.decode.wire import signed
+from pipeline.proto.schema import Message, Schema
+from pipeline.proto.tensor import TENSORS, TensorProto, shape_message
 
 if TYPE_CHECKING:
     from pipeline.compat.graph.tensor import Operation
@@ -21,50 +19,68 @@ if TYPE_CHECKING:
 _PRODUCER = 27  # about the graph version in TensorFlow 1.15
 
 
-class _ListValue(Message):
-    s = Scalars(2, BYTES)
-    i = Scalars(3, INT64)
-    f = Scalars(4, FLOAT)
-    b = Scalars(5, BOOL)
-    type = Scalars(6, DATA_TYPE)
-    shape = MessageListField(7, TensorShapeProto)
-    tensor = MessageListField(8, TensorProto)
+_SCHEMA = Schema(
+    "graph",
+    """
+    message AttrValue {
+        message ListValue {
+            repeated bytes s = 2;
+            repeated int64 i = 3;
+            repeated float f = 4;
+            repeated bool b = 5;
+            repeated DataType type = 6;
+            repeated TensorShapeProto shape = 7;
+            repeated TensorProto tensor = 8;
+        }
+        oneof value {
+            ListValue list = 1;
+            bytes s = 2;
+            int64 i = 3;
+            float f = 4;
+            bool b = 5;
+            DataType type = 6;
+            TensorShapeProto shape = 7;
+            TensorProto tensor = 8;
+        }
+    }
+    message NodeDef {
+        string name = 1;
+        string op = 2;
+        repeated string input = 3;
+        string device = 4;
+        map<string, AttrValue> attr = 5;
+    }
+    message VersionDef {
+        int32 producer = 1;
+        int32 min_consumer = 2;
+    }
+    message GraphDef {
+        repeated NodeDef node = 1;
+        VersionDef versions = 4;
+    }
+    """,
+    TENSORS,
+)
 
 
+@_SCHEMA.message
 class AttrValue(Message):
     """An attribute's value: exactly one field is set."""
 
-    list = MessageField(1, _ListValue, oneof="value")
-    s = Scalar(2, BYTES, oneof="value")
-    i = Scalar(3, INT64, oneof="value")
-    f = Scalar(4, FLOAT, oneof="value")
-    b = Scalar(5, BOOL, oneof="value")
-    type = Scalar(6, DATA_TYPE, oneof="value")
-    shape = MessageField(7, TensorShapeProto, oneof="value")
-    tensor = MessageField(8, TensorProto, oneof="value")
-    ListValue = _ListValue
 
-
+@_SCHEMA.message
 class NodeDef(Message):
     """An operation: its name, type (`op`), input names, device and attributes."""
 
-    name = Scalar(1, STRING)
-    op = Scalar(2, STRING)
-    input = Scalars(3, STRING)
-    device = Scalar(4, STRING)
-    attr = PartMap(5, AttrValue)
+
+@_SCHEMA.message
+class VersionDef(Message):
+    """The versions of TensorFlow that wrote a graph and that can read it."""
 
 
-class _VersionDef(Message):
-    producer = Scalar(1, INT32)
-    min_consumer = Scalar(2, INT32)
-
-
+@_SCHEMA.message
 class GraphDef(Message):
     """A graph's operations."""
-
-    node = MessageListField(1, NodeDef)
-    versions = MessageField(4, _VersionDef)
 
 
 def node_def(op: Operation, add_shapes: bool = False, largest: int | None = None) -> NodeDef:
@@ -81,18 +97,15 @@ def node_def(op: Operation, add_shapes: bool = False, largest: int | None = None
         constant = op.type == "Const" and key == "value"
         if constant:  # an object array, because NumPy's bytes arrays lose trailing zeros
             value = np.array(value, object) if isinstance(value, bytes) else np.asarray(value)
-        made.attr[key].MergeFrom(_attr_value(value, largest))
+        _set_value(made.attr[key], value, largest)
     if add_shapes and op.outputs:
-        made.attr["_output_shapes"].MergeFrom(_attr_value([each.shape for each in op.outputs], largest))
+        _set_value(made.attr["_output_shapes"], [each.shape for each in op.outputs], largest)
     return made
 
 
 def graph_def(ops: Iterable[Operation], add_shapes: bool = False, largest: int | None = None) -> GraphDef:
     """Return definitions for several operations; see `node_def`."""
-    made = GraphDef(versions=_VersionDef(producer=_PRODUCER))
-    for op in ops:
-        made.node.items.append(node_def(op, add_shapes, largest))
-    return made
+    return GraphDef(versions={"producer": _PRODUCER}, node=[node_def(op, add_shapes, largest) for op in ops])
 
 
 def attribute(value: Any) -> Any:
@@ -104,17 +117,17 @@ def attribute(value: Any) -> Any:
     return value.encode() if isinstance(value, str) else value
 
 
-def _attr_value(value: Any, largest: int | None) -> AttrValue:
-    made = AttrValue()
+def _set_value(made: AttrValue, value: Any, largest: int | None) -> None:
     if isinstance(value, (list, tuple)):
         made.list.SetInParent()
         for each in value:
             field, found = _field(each, largest)
             if field:
-                getattr(made.list, field).append(found)
-        return made
-    field, found = _field(value, largest)
-    return AttrValue(**{field: found}) if field else made
+                made.list.MergeFrom(AttrValue.ListValue(**{field: [found]}))
+    else:
+        field, found = _field(value, largest)
+        if field:
+            made.MergeFrom(AttrValue(**{field: found}))
 
 
 def _field(value: Any, largest: int | None) -> tuple[str, Any]:

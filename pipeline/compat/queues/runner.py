@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.compat.graph.default_session import get_default_session
 from pipeline.compat.graph.graph_keys import GraphKeys
@@ -14,7 +14,6 @@ from pipeline.compat.graph.tensor import Operation
 from pipeline.compat.queues.gil_turns import FeederThreads, GilTurns, TakingTurns, done, gil_enabled
 from pipeline.compat.queues.in_hand import in_hand
 from pipeline.compat.queues.move_blocks import in_blocks
-from pipeline.compat.queues.runner_def import QueueRunnerDef, definition, elements
 from pipeline.compat.session.session import BaseSession
 from pipeline.diagnostics.workers import WorkerGroup
 from pipeline.errors import OpError, OutOfRangeError
@@ -22,6 +21,9 @@ from pipeline.logs import logger
 from pipeline.runners import runner as native
 from pipeline.runners.coordinator import Coordinator
 from pipeline.sync.stop_flag import StopFlag
+
+if TYPE_CHECKING:
+    from pipeline.compat.queues.runner_def import QueueRunnerDef
 
 _log = logger("pipeline.compat")
 
@@ -59,6 +61,8 @@ class QueueRunner(native.QueueRunner):
         if queue_runner_def is not None:
             if queue or enqueue_ops:
                 raise ValueError("queue_runner_def and queue are mutually exclusive.")
+            from pipeline.compat.queues.runner_def import QueueRunnerDef, elements  # needs protobuf
+
             if not isinstance(queue_runner_def, QueueRunnerDef):
                 raise AssertionError(f"queue_runner_def must be a QueueRunnerDef, not {queue_runner_def!r:.80}")
             queue, enqueue_ops, close_op, cancel_op, queue_closed_exception_types = elements(
@@ -131,6 +135,8 @@ class QueueRunner(native.QueueRunner):
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
         """Return this runner's definition; None if its queue is not in `export_scope`."""
+        from pipeline.compat.queues.runner_def import definition  # needs protobuf
+
         return definition(self, export_scope)
 
     @staticmethod

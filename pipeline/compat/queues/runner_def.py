@@ -6,24 +6,37 @@ from typing import Any
 
 from pipeline.compat.graph.scopes import get_default_graph
 from pipeline.errors import OutOfRangeError, error_code_from_exception_type, exception_type_from_error_code
-from pipeline.proto.fields import Scalar, Scalars
-from pipeline.proto.message import Message
-from pipeline.proto.scalar_types import STRING, Enumeration
+from pipeline.proto.schema import Message, Schema
+
+_ERRORS = Schema(
+    "error_codes",
+    """
+    enum Code {
+        OK = 0; CANCELLED = 1; UNKNOWN = 2; INVALID_ARGUMENT = 3; DEADLINE_EXCEEDED = 4; NOT_FOUND = 5;
+        ALREADY_EXISTS = 6; PERMISSION_DENIED = 7; RESOURCE_EXHAUSTED = 8; FAILED_PRECONDITION = 9; ABORTED = 10;
+        OUT_OF_RANGE = 11; UNIMPLEMENTED = 12; INTERNAL = 13; UNAVAILABLE = 14; DATA_LOSS = 15; UNAUTHENTICATED = 16;
+    }
+    """,
+    package="tensorflow.error",
+)
+_SCHEMA = Schema(
+    "queue_runner",
+    """
+    message QueueRunnerDef {
+        string queue_name = 1;
+        repeated string enqueue_op_name = 2;
+        string close_op_name = 3;
+        string cancel_op_name = 4;
+        repeated error.Code queue_closed_exception_types = 5;
+    }
+    """,
+    _ERRORS,
+)
 
 
-def _code_name(code: int) -> str:
-    kind = exception_type_from_error_code(code).__name__.removesuffix("Error")
-    return "".join(f"_{each}" if each.isupper() else each.upper() for each in kind)[1:]
-
-
+@_SCHEMA.message
 class QueueRunnerDef(Message):
     """Names of a runner's queue and operations, and the error codes that mean end of input."""
-
-    queue_name = Scalar(1, STRING)
-    enqueue_op_name = Scalars(2, STRING)
-    close_op_name = Scalar(3, STRING)
-    cancel_op_name = Scalar(4, STRING)
-    queue_closed_exception_types = Scalars(5, Enumeration(_code_name))
 
 
 def definition(runner: Any, scope: str | None) -> QueueRunnerDef | None:

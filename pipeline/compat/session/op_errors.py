@@ -17,7 +17,7 @@ def op_error(error: Exception, op: Operation) -> OpError:
         cause, error = error, kind(None, None, str(error) or type(error).__name__)
         error.__cause__ = cause
     if error.op is None:
-        error.op, error.node_def = op, op.node_def
+        error.op, error.definition = op, lambda: op.node_def
         file, line = op.made_at
         error.message = f"{error.message}\n\t [[node {op.name} (defined at {file}:{line}) ]]"
     return error

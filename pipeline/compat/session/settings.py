@@ -2,117 +2,179 @@
 
 from __future__ import annotations
 
-from pipeline.proto.fields import MessageField, MessageListField, Scalar, ScalarMapField, Scalars
-from pipeline.proto.message import Message
-from pipeline.proto.scalar_types import BOOL, DOUBLE, INT32, INT64, STRING
+from pipeline.proto.schema import Message, Schema
+
+# The messages without fields have some in TensorFlow, and keep those of others as unknown ones.
+_SCHEMA = Schema(
+    "settings",
+    """
+    message GPUOptions {
+        message Experimental {}
+        double per_process_gpu_memory_fraction = 1;
+        string allocator_type = 2;
+        int64 deferred_deletion_bytes = 3;
+        bool allow_growth = 4;
+        string visible_device_list = 5;
+        int32 polling_active_delay_usecs = 6;
+        int32 polling_inactive_delay_msecs = 7;
+        bool force_gpu_compatible = 8;
+        Experimental experimental = 9;
+    }
+    message RewriterConfig {
+        enum Toggle {
+            DEFAULT = 0;
+            ON = 1;
+            OFF = 2;
+            AGGRESSIVE = 3;
+        }
+        enum NumIterationsType {
+            DEFAULT_NUM_ITERS = 0;
+            ONE = 1;
+            TWO = 2;
+        }
+        enum MemOptType {
+            DEFAULT_MEM_OPT = 0;
+            NO_MEM_OPT = 1;
+            MANUAL = 2;
+            HEURISTICS = 3;
+            SWAPPING_HEURISTICS = 4;
+            RECOMPUTATION_HEURISTICS = 5;
+            SCHEDULING_HEURISTICS = 6;
+        }
+        Toggle layout_optimizer = 1;
+        bool disable_model_pruning = 2;
+        Toggle constant_folding = 3;
+        MemOptType memory_optimization = 4;
+        Toggle arithmetic_optimization = 7;
+        Toggle dependency_optimization = 8;
+        Toggle loop_optimization = 9;
+        Toggle function_optimization = 10;
+        NumIterationsType meta_optimizer_iterations = 12;
+        Toggle shape_optimization = 13;
+        Toggle remapping = 14;
+    }
+    message OptimizerOptions {
+        enum Level {
+            L1 = 0;
+            L0 = -1;
+        }
+        enum GlobalJitLevel {
+            DEFAULT = 0;
+            OFF = -1;
+            ON_1 = 1;
+            ON_2 = 2;
+        }
+        bool do_common_subexpression_elimination = 1;
+        bool do_constant_folding = 2;
+        Level opt_level = 3;
+        bool do_function_inlining = 4;
+        GlobalJitLevel global_jit_level = 5;
+    }
+    message GraphOptions {
+        bool enable_recv_scheduling = 2;
+        OptimizerOptions optimizer_options = 3;
+        int64 build_cost_model = 4;
+        bool infer_shapes = 5;
+        bool place_pruned_graph = 6;
+        bool enable_bfloat16_sendrecv = 7;
+        int32 timeline_step = 8;
+        int64 build_cost_model_after = 9;
+        RewriterConfig rewrite_options = 10;
+    }
+    message ThreadPoolOptionProto {
+        int32 num_threads = 1;
+        string global_name = 2;
+    }
+    message ConfigProto {
+        message RPCOptions {}
+        message ClusterDef {}
+        message Experimental {}
+        map<string, int32> device_count = 1;
+        int32 intra_op_parallelism_threads = 2;
+        int32 placement_period = 3;
+        repeated string device_filters = 4;
+        int32 inter_op_parallelism_threads = 5;
+        GPUOptions gpu_options = 6;
+        bool allow_soft_placement = 7;
+        bool log_device_placement = 8;
+        bool use_per_session_threads = 9;
+        GraphOptions graph_options = 10;
+        int64 operation_timeout_in_ms = 11;
+        repeated ThreadPoolOptionProto session_inter_op_thread_pool = 12;
+        RPCOptions rpc_options = 13;
+        ClusterDef cluster_def = 14;
+        bool isolate_session_state = 15;
+        Experimental experimental = 16;
+        bool share_cluster_devices_in_session = 17;
+    }
+    message RunOptions {
+        enum TraceLevel {
+            NO_TRACE = 0;
+            SOFTWARE_TRACE = 1;
+            HARDWARE_TRACE = 2;
+            FULL_TRACE = 3;
+        }
+        message DebugOptions {}
+        message Experimental {}
+        TraceLevel trace_level = 1;
+        int64 timeout_in_ms = 2;
+        int32 inter_op_thread_pool = 3;
+        bool output_partition_graphs = 5;
+        DebugOptions debug_options = 6;
+        bool report_tensor_allocations_upon_oom = 7;
+        Experimental experimental = 8;
+    }
+    message RunMetadata {
+        message StepStats {}
+        message CostGraphDef {}
+        message GraphDef {}
+        message FunctionGraphs {}
+        message SessionMetadata {}
+        StepStats step_stats = 1;
+        CostGraphDef cost_graph = 2;
+        repeated GraphDef partition_graphs = 3;
+        repeated FunctionGraphs function_graphs = 4;
+        SessionMetadata session_metadata = 5;
+    }
+    """,
+)
 
 
-class _Ignored(Message):
-    """A message with unmodelled fields: it is read as an empty one."""
-
-
+@_SCHEMA.message
 class GPUOptions(Message):
     """Accepted, without effect."""
 
-    per_process_gpu_memory_fraction = Scalar(1, DOUBLE)
-    allocator_type = Scalar(2, STRING)
-    deferred_deletion_bytes = Scalar(3, INT64)
-    allow_growth = Scalar(4, BOOL)
-    visible_device_list = Scalar(5, STRING)
-    polling_active_delay_usecs = Scalar(6, INT32)
-    polling_inactive_delay_msecs = Scalar(7, INT32)
-    force_gpu_compatible = Scalar(8, BOOL)
-    experimental = MessageField(9, _Ignored)
 
-
+@_SCHEMA.message
 class RewriterConfig(Message):
     """Accepted, without effect."""
 
-    layout_optimizer = Scalar(1, INT32)
-    disable_model_pruning = Scalar(2, BOOL)
-    constant_folding = Scalar(3, INT32)
-    memory_optimization = Scalar(4, INT32)
-    arithmetic_optimization = Scalar(7, INT32)
-    dependency_optimization = Scalar(8, INT32)
-    loop_optimization = Scalar(9, INT32)
-    function_optimization = Scalar(10, INT32)
-    meta_optimizer_iterations = Scalar(12, INT32)
-    shape_optimization = Scalar(13, INT32)
-    remapping = Scalar(14, INT32)
-    DEFAULT, ON, OFF, AGGRESSIVE = 0, 1, 2, 3
-    NO_MEM_OPT, DEFAULT_MEM_OPT = 1, 0
 
-
+@_SCHEMA.message
 class OptimizerOptions(Message):
     """Accepted, without effect."""
 
-    do_common_subexpression_elimination = Scalar(1, BOOL)
-    do_constant_folding = Scalar(2, BOOL)
-    opt_level = Scalar(3, INT32)
-    do_function_inlining = Scalar(4, BOOL)
-    global_jit_level = Scalar(5, INT32)
-    L1, L0, DEFAULT, OFF, ON_1, ON_2 = 0, -1, 0, -1, 1, 2
 
-
+@_SCHEMA.message
 class GraphOptions(Message):
     """Accepted, without effect."""
 
-    enable_recv_scheduling = Scalar(2, BOOL)
-    optimizer_options = MessageField(3, OptimizerOptions)
-    build_cost_model = Scalar(4, INT64)
-    infer_shapes = Scalar(5, BOOL)
-    place_pruned_graph = Scalar(6, BOOL)
-    enable_bfloat16_sendrecv = Scalar(7, BOOL)
-    timeline_step = Scalar(8, INT32)
-    build_cost_model_after = Scalar(9, INT64)
-    rewrite_options = MessageField(10, RewriterConfig)
+
+@_SCHEMA.message
+class ThreadPoolOptionProto(Message):
+    """Accepted, without effect."""
 
 
-class _ThreadPool(Message):
-    num_threads = Scalar(1, INT32)
-    global_name = Scalar(2, STRING)
-
-
+@_SCHEMA.message
 class ConfigProto(Message):
     """Session settings: `operation_timeout_in_ms` limits each run; the rest is accepted, without effect."""
 
-    device_count = ScalarMapField(1, INT32)
-    intra_op_parallelism_threads = Scalar(2, INT32)
-    placement_period = Scalar(3, INT32)
-    device_filters = Scalars(4, STRING)
-    inter_op_parallelism_threads = Scalar(5, INT32)
-    gpu_options = MessageField(6, GPUOptions)
-    allow_soft_placement = Scalar(7, BOOL)
-    log_device_placement = Scalar(8, BOOL)
-    use_per_session_threads = Scalar(9, BOOL)
-    graph_options = MessageField(10, GraphOptions)
-    operation_timeout_in_ms = Scalar(11, INT64)
-    session_inter_op_thread_pool = MessageListField(12, _ThreadPool)
-    rpc_options = MessageField(13, _Ignored)
-    cluster_def = MessageField(14, _Ignored)
-    isolate_session_state = Scalar(15, BOOL)
-    experimental = MessageField(16, _Ignored)
-    share_cluster_devices_in_session = Scalar(17, BOOL)
 
-
+@_SCHEMA.message
 class RunOptions(Message):
     """Settings for one run: `timeout_in_ms` limits it; the rest is accepted, without effect."""
 
-    trace_level = Scalar(1, INT32)
-    timeout_in_ms = Scalar(2, INT64)
-    inter_op_thread_pool = Scalar(3, INT32)
-    output_partition_graphs = Scalar(5, BOOL)
-    debug_options = MessageField(6, _Ignored)
-    report_tensor_allocations_upon_oom = Scalar(7, BOOL)
-    experimental = MessageField(8, _Ignored)
-    NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = 0, 1, 2, 3
 
-
+@_SCHEMA.message
 class RunMetadata(Message):
     """Stays empty, because runs are not traced."""
-
-    step_stats = MessageField(1, _Ignored)
-    cost_graph = MessageField(2, _Ignored)
-    partition_graphs = MessageListField(3, _Ignored)
-    function_graphs = MessageListField(4, _Ignored)
-    session_metadata = MessageField(5, _Ignored)

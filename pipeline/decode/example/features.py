@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.decode.example.lists import LISTS, ListKind
 from pipeline.dtypes import as_bytes, integer, parse_dtype, utf8
-from pipeline.errors import InvalidArgumentError, invalid
-from pipeline.proto.lists import LISTS, ListKind
+from pipeline.errors import invalid
 
 _TYPES = {np.dtype("S"): LISTS[1], np.dtype(object): LISTS[1], np.dtype("f4"): LISTS[2], np.dtype("i8"): LISTS[3]}
+_TAKEN: dict[str, Any] = {"O": (bytes, bytearray, memoryview), "f": (int, float), "i": int}
 
 
 class FixedLenFeature(NamedTuple):
@@ -159,19 +160,27 @@ def _shape(name: str, feature: Any) -> tuple[int, ...]:
 def _default(name: str, kind: ListKind, given: Any, size: int, shape: tuple[int, ...]) -> NDArray[Any] | None:
     if given is None:
         return None
-    strings, where = kind.dtype.hasobject, f"default_value of feature {name}"
+    where = f"default_value of feature {name}"
     try:
-        flat = np.asarray(given, object if strings else None).ravel().tolist()
-        values = kind.scalar.check_all(
-            [utf8(value, where) if strings and isinstance(value, str) else value for value in flat]
-        )
-    except InvalidArgumentError:  # from `utf8`, with the position
-        raise
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{where}: {error}") from None
+        flat = np.asarray(given, object if kind.dtype.hasobject else None).ravel().tolist()
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+    values = [_checked(value, kind, where) for value in flat]
     if len(values) != size:
         text = f"{where} has {len(values)} values, but the requested shape"
         raise ValueError(f"{text} {list(shape)} has {size}")
     array = np.empty(size, kind.dtype)
-    array[:] = values
+    with np.errstate(over="ignore"):
+        array[:] = values
     return array
+
+
+def _checked(value: Any, kind: ListKind, where: str) -> Any:
+    """Return one value of a default as an element of the feature's array."""
+    if kind.dtype.hasobject and isinstance(value, str):
+        return utf8(value, where)
+    if not isinstance(value, _TAKEN[kind.dtype.kind]):
+        raise TypeError(f"{where}: a feature of type {kind.name} cannot be {type(value).__name__} {value!r:.80}")
+    if kind.dtype.kind == "i" and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"{where}: Value out of range: {value} does not fit in int64")
+    return bytes(value) if kind.dtype.hasobject else value

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.decode.example.lists import ListKind
 from pipeline.decode.example.locate import FoundList
-from pipeline.proto.lists import ListKind
-from pipeline.proto.wire import WireError, pack_varints, unpack_varints, varint
+from pipeline.decode.wire import WireError, pack_varints, unpack_varints, varint
 
 _FLOAT = np.dtype("<f4")
 

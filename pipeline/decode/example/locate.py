@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.proto.wire import LEN, WireError, fields, varint
+from pipeline.decode.wire import LEN, WireError, fields, varint
 
 # The list's field number in Feature (0: no list), the bytes that hold it, and its begin and end in them.
 FoundList = tuple[int, bytes, int, int]

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from pipeline.decode.example.features import Wanted, wanted
 from pipeline.decode.example.gather import FeatureValues, gather_values
+from pipeline.decode.example.lists import LISTS
 from pipeline.decode.example.locate import UNKNOWN, FoundList, FoundLists, find_lists
 from pipeline.decode.example.padding import check_padding
 from pipeline.decode.example.sparse_value import SparseTensorValue
 from pipeline.decode.example.uniform import uniform_columns
+from pipeline.decode.wire import WireError
 from pipeline.dtypes import as_bytes, items
 from pipeline.errors import InvalidArgumentError, invalid, show
-from pipeline.proto.lists import LISTS
-from pipeline.proto.wire import WireError
 
 
 def parse_single_example(serialized: Any, features: Mapping[str, Any], *, example_names: Any = None) -> dict[str, Any]:

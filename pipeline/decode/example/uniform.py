@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pipeline.decode.example.features import Wanted
 from pipeline.decode.example.gather import FeatureValues
 from pipeline.decode.example.locate import FoundList, find_lists
-from pipeline.proto.wire import WireError, unpack_varints
+from pipeline.decode.wire import WireError, unpack_varints
 
 _FEWEST = 8  # examples; fewer are faster singly
 _LARGEST = 1 << 14  # bytes per example; for larger ones, finding the features costs nothing compared with copying

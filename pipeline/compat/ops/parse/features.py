@@ -21,8 +21,8 @@ from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 from pipeline.decode.example.features import FixedLenSequenceFeature, VarLenFeature, Wanted
+from pipeline.decode.example.lists import LISTS
 from pipeline.errors import invalid, show
-from pipeline.proto.lists import LISTS
 
 TYPES = ("float32", "int64", "string")
 _KINDS = {"string": LISTS[1], "float32": LISTS[2], "int64": LISTS[3]}

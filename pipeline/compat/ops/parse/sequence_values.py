@@ -11,8 +11,8 @@ from pipeline.compat.ops.making.text import objects, one_or_all
 from pipeline.compat.ops.parse.features import Asked, Defaults
 from pipeline.decode.example.features import Wanted
 from pipeline.decode.example.locate import FoundList, find_lists
+from pipeline.decode.wire import LEN, WireError, fields
 from pipeline.errors import invalid, show
-from pipeline.proto.wire import LEN, WireError, fields
 
 Sparse = tuple[Any, Any, Any]
 

@@ -16,8 +16,8 @@ from pipeline.compat.ops.making.opdef import check_rank, op
 from pipeline.compat.ops.sparse.form import as_sparse, parts_of
 from pipeline.compat.values.placeholders import runtime_name
 from pipeline.compat.values.sparse_tensor import SparseTensor
+from pipeline.decode.wire import LEN, VARINT, WireError, fields, pack_field, pack_varint, signed, varint
 from pipeline.errors import invalid
-from pipeline.proto.wire import LEN, VARINT, WireError, fields, pack_field, pack_varint, signed, varint
 
 _PARTS = "sparse_indices:int64 sparse_values:T sparse_shape:int64"
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pipeline.decode.image.png import png_bytes
+from pipeline.decode.wire import WireError, fields
 from pipeline.errors import invalid, show
-from pipeline.proto.summary import Summary
-from pipeline.proto.wire import WireError, fields
+
+if TYPE_CHECKING:
+    from pipeline.proto.summary import Summary
 
 _LARGEST = float(np.finfo(np.float64).max)
 _limits: list[Any] = []
@@ -22,7 +24,7 @@ def scalars(tags: Any, values: Any) -> bytes:
         raise invalid(
             f"tags and values are not the same shape: {show(np.shape(tags))} != {show(np.shape(values))}{name}"
         )
-    summary = Summary()
+    summary = _summary()
     with np.errstate(over="ignore"):
         for tag, value in zip(np.ravel(_object(tags)), np.ravel(values).astype(np.float32), strict=True):
             summary.value.add(tag=tag.decode(errors="replace"), simple_value=float(value))
@@ -36,7 +38,7 @@ def histogram(tag: bytes, values: Any) -> bytes:
     if not np.isfinite(flat).all():
         nan = np.isnan(flat[~np.isfinite(flat)][0])
         raise invalid(f"Nan in summary histogram for: {name}" if nan else f"Infinity in Histogram for: {name}")
-    summary = Summary()
+    summary = _summary()
     histo = summary.value.add(tag=name).histo
     if not flat.size:
         for field, value in (("min", _LARGEST), ("max", -_LARGEST)):
@@ -56,6 +58,13 @@ def histogram(tag: bytes, values: Any) -> bytes:
     return summary.SerializeToString()
 
 
+def _summary() -> Summary:
+    # Imported here since queues of the drop-in have summaries of their sizes, and work without protobuf.
+    from pipeline.proto.summary import Summary
+
+    return Summary()
+
+
 def _bucket_limits() -> Any:
     if not _limits:
         positive, value = [], 1e-12
@@ -71,7 +80,7 @@ def images(tag: bytes, values: Any, most: int) -> bytes:
     """Return a Summary with a batch's first `most` images as PNG; floats are scaled to 0 to 255."""
     if values.ndim != 4 or values.shape[3] not in (1, 3, 4):
         raise invalid(f"Tensor must be 4-D with last dim 1, 3, or 4, not {show(np.shape(values))}")
-    summary, name = Summary(), tag.decode(errors="replace")
+    summary, name = _summary(), tag.decode(errors="replace")
     count, height, width, depth = values.shape
     for i in range(min(most, count)):
         pixels = values[i] if values.dtype == np.uint8 else _normalised(values[i].astype(np.float32))

@@ -155,11 +155,6 @@ def pack_varints(values: list[int]) -> bytes:
     return packed
 
 
-def pack_tag(number: int, kind: int) -> bytes:
-    """Return what stands before the value of a field: its number and wire type."""
-    return pack_varint(number << 3 | kind)
-
-
 def pack_field(number: int, payload: bytes) -> bytes:
     """Return a field of bytes: its tag, its length and the bytes."""
     if number < 16 and len(payload) < 128:  # the usual case

@@ -1,4 +1,4 @@
-"""Elements that tasks of asyncio wait for: none is lost, and none comes out of turn, when such a task is cancelled."""
+"""Cancelling an asyncio task neither loses nor reorders the elements it waits for."""
 
 import asyncio
 import threading
@@ -10,7 +10,7 @@ import pipeline
 
 
 class Gate:
-    """A function that waits at one number until it is opened, and fails at another one."""
+    """A function blocked at one number until it is opened, and failing at another."""
 
     def __init__(self, closed_at=None, fails_at=None):
         self.closed_at, self.fails_at = closed_at, fails_at
@@ -44,7 +44,7 @@ EXPECTED = [[0, 1], [2, 3], [4, 5], [6, 7], [8]]
 
 @pytest.mark.parametrize("late", [False, True])
 def test_a_cancelled_task_loses_no_batch(late):
-    """Whether the batch is made before somebody else asks, or after."""
+    """The batch may be finished before or after the next task asks for it."""
     gate = Gate(closed_at=3)
     dataset = pipeline.dataset(range(9)).map(gate).batch(2)
 
@@ -60,7 +60,7 @@ def test_a_cancelled_task_loses_no_batch(late):
                 gate.opened.set()
                 return got + await task, state
             gate.opened.set()
-            batches.start()  # when the thread is through
+            batches.start()  # when the thread has finished
             assert batches.state_dict() == state
             assert batches.delivered == (1, 2)
             return got + await rest(batches), state

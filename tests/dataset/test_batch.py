@@ -1,4 +1,4 @@
-"""batch: elements stacked in their structure, padded, split or by a function."""
+"""batch: elements stacked in their structure, padded, split or combined by a function."""
 
 import collections
 
@@ -85,7 +85,7 @@ def test_batches_of_batches_of_numbers(sizes, repeats):
 
 
 def test_a_mapping_of_a_collate_function_stays_what_it_is():
-    """Such as the BatchEncoding of a tokenizer, whose methods are wanted."""
+    """Such as a tokenizer's BatchEncoding, because programs call its methods."""
     data = pipeline.dataset(range(4)).batch(2, collate=lambda rows: collections.UserDict(x=np.array(rows)))
     batches = list(data)
     assert [type(each) for each in batches] == [collections.UserDict] * 2

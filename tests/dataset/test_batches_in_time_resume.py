@@ -1,4 +1,4 @@
-"""Behind batch(max_wait=) a state continues at the next example, though the batches are others, or is refused."""
+"""After batch(max_wait=) a state continues at the next example, with other batch sizes, or is rejected."""
 
 import itertools
 import json
@@ -67,7 +67,7 @@ def rest(data, state):
 
 @pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
 def test_continues_at_the_next_example(chain):
-    """Batches are small when the state is saved, and full when it is loaded."""
+    """Batches are small before saving and full after loading."""
     slow, fast = chain(numbers(True).batch(4, max_wait=0.001)), chain(numbers(False).batch(4, max_wait=0.001))
     with iter(slow) as iterator:
         for element in itertools.islice(iterator, 6):
@@ -89,7 +89,7 @@ def test_has_no_state_between_examples_of_one_batch(chain):
 
 
 def test_windows_leave_out_batches_as_they_come():
-    """Not batches of n examples."""
+    """The windows count batches, not n examples each."""
     made = threading.Semaphore(1)
 
     def source():

@@ -1,4 +1,4 @@
-"""bucket: batches of elements of about one length."""
+"""bucket: batches with elements of similar length."""
 
 import re
 

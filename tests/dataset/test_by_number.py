@@ -1,4 +1,4 @@
-"""Elements by number: d[i] is what iterating gives, through every chain that stays indexed, with workers or not."""
+"""Indexing: d[i] equals the iterated element, for every indexed chain, with and without workers."""
 
 import collections
 import threading
@@ -52,7 +52,7 @@ CHAINS = {
 }
 
 
-# Where workers would be idle.
+# Chains in which workers would be idle.
 REFUSED = (
     *("batch shuffle", "batch sample", "window with rest", "zip shuffle batch"),
     *("enumerate sample", "map skip enumerate shuffle"),
@@ -78,7 +78,7 @@ def test_elements_by_number_are_those_of_the_loop(name, source, epoch):
 
 @pytest.mark.parametrize("name", CHAINS)
 def test_workers_make_what_is_chosen(name):
-    """The chains above with workers in their first function: the same elements, and threads that make them."""
+    """The chains above with workers in their first function give the same elements, computed in threads."""
     threads = collections.Counter()
 
     def working(x):
@@ -98,7 +98,7 @@ def test_workers_make_what_is_chosen(name):
 
 
 def test_draws_with_replacement_are_examples_of_their_own():
-    """Augmentation behind class balance differs for each draw of a row, whichever comes first."""
+    """Augmentation after class balancing differs for each draw of a row, in any order."""
 
     def draw(x):
         return int(pipeline.example_rng().integers(1 << 40))

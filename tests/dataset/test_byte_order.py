@@ -1,4 +1,4 @@
-"""Batches have the machine's byte order, whatever that of their input."""
+"""Batches have the machine's byte order, whatever the input's."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_batches(dtype, tmp_path):
 
 
 def test_large_files_and_padded_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0)  # so that a small file is read as large ones are
+    monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0)  # so that a small file is read like a large one
     np.save(tmp_path / "a.npy", np.arange(8, dtype=OTHER))
     (batch,) = pipeline.arrays(str(tmp_path / "a.npy")).batch(8)
     assert (batch.dtype, batch.tolist()) == (np.int64, list(range(8)))

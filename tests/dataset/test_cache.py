@@ -1,4 +1,4 @@
-"""cache: elements are computed once, come back as they were, and belong to what is before them."""
+"""cache: elements are computed once, return unchanged, and belong to the chain before the cache."""
 
 import collections
 import os
@@ -61,7 +61,7 @@ BEHIND = {
 
 
 def as_told(element):
-    """An element with the types of all that is in it."""
+    """Return an element with all types in it."""
     if isinstance(element, dict):
         return {key: as_told(value) for key, value in element.items()}
     if isinstance(element, (tuple, list)):
@@ -83,7 +83,7 @@ def test_what_comes_back_is_what_was_computed(name, behind, tmp_path):
 
 
 class Calls:
-    """A function that counts its calls in a file, which other processes see, and which is no part of it for a cache."""
+    """A function that counts its calls in a file shared by processes; a cache ignores the count in its identity."""
 
     def __init__(self, path, bad=None):
         self.path, self.bad = str(path), bad
@@ -182,7 +182,7 @@ def test_errors_are_not_kept(tmp_path):
             assert [next(iterator) for _ in range(5)] == [0, 10, 20, 30, 40]
             with raises(ValueError, "a bad one"):
                 next(iterator)
-        bad.bad, before = None, bad.count  # the same function object: the recipe was written before
+        bad.bad, before = None, bad.count  # the same function object, because the recipe was written before
         assert list(data) == list(range(0, 90, 10))
         assert bad.count - before == 4
 
@@ -283,7 +283,7 @@ def test_functions_that_differ_a_little(name, tmp_path):
         pipeline.dataset([1, 1]).map(other).cache(tmp_path / "c")
 
 
-# Programs with a function `f`, in which {} is a number.
+# Programs with a function `f`; {} stands for a number.
 PROGRAMS = {
     "a method's default": "class C:\n def __call__(self, x, by={}): return x * by\nf = C()",
     "a method's keyword": "class C:\n def __call__(self, x, *, by={}): return x * by\nf = C()",
@@ -320,7 +320,7 @@ PROGRAMS = {
 
 
 def function_of(program):
-    """Return the function of a program, as of a module of the user's."""
+    """Return the function that a program defines, as if from a user's module."""
     made = types.ModuleType("program")
     exec(compile(program, "program.py", "exec"), vars(made))
     return made.f

@@ -1,4 +1,4 @@
-"""cache: folders survive kill -9, full disks, several processes and interrupts; damage is found."""
+"""cache: folders survive kill -9, full disks, several processes and interrupts; damage is detected."""
 
 import contextlib
 import gc
@@ -39,8 +39,8 @@ def in_child(function):
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    """Chunks of four elements: it would take many seconds, or 64 MB, to finish one."""
-    for name, value in (("_ROWS", 4), ("_CHUNK", 1)):  # private, as no user needs small chunks
+    """Use chunks with four elements, because a full one takes many seconds or 64 MB."""
+    for name, value in (("_ROWS", 4), ("_CHUNK", 1)):  # private, because no user needs small chunks
         monkeypatch.setattr(kept_rows, name, value)
 
 
@@ -56,7 +56,7 @@ def test_kill_9_at_every_call_of_the_system(indexed, small_chunks, tmp_path):
             def call(*args, **options):
                 left[0] -= 1
                 if left[0] == 0:
-                    if function is os.pwrite:  # half of it is written
+                    if function is os.pwrite:  # half the data is written
                         function(args[0], args[1][: len(args[1]) // 2], args[2])
                     os.kill(os.getpid(), signal.SIGKILL)
                 return function(*args, **options)
@@ -112,8 +112,8 @@ def test_one_process_writes_and_the_others_compute(small_chunks, tmp_path):
                 stream(range(14)).map(calls).cache(tmp_path / "c", rebuild=True)
 
         assert in_child(other) == 0
-        assert calls.count == 9 + 14 - 8  # it has read two chunks
-        with ThreadPoolExecutor(2) as threads:  # in this process too
+        assert calls.count == 9 + 14 - 8  # two chunks were read
+        with ThreadPoolExecutor(2) as threads:  # within this process too
             assert list(threads.map(list, [data] * 2)) == [list(range(0, 140, 10))] * 2
         assert list(iterator) == list(range(90, 140, 10))
     full = stream(range(14)).map(calls).cache(tmp_path / "c", verify=True)
@@ -164,7 +164,7 @@ def test_a_full_disk_keeps_what_is_there(indexed, small_chunks, tmp_path, caplog
     assert in_child(limited) == 0
 
     def left():
-        """An iterator that is closed tells of it, and has done its work."""
+        """Closing an iterator raises its error after all work is done."""
         resource.setrlimit(resource.RLIMIT_FSIZE, (80_000, resource.RLIM_INFINITY))
         with iter(source.map(calls_of(calls)).cache(tmp_path / "c")) as iterator:
             for _ in range(11):
@@ -179,7 +179,7 @@ def test_a_full_disk_keeps_what_is_there(indexed, small_chunks, tmp_path, caplog
 
 
 def calls_of(calls):
-    """A function of arrays that counts its calls."""
+    """A function over arrays, counting its calls."""
 
     class Function:
         def __init__(self):
@@ -208,7 +208,7 @@ def test_a_fork_leaves_it_to_its_parent(small_chunks, tmp_path):
 
 
 def damage(path):
-    """Yield what each of many damages is called, when the file has it: also each byte of a checksum of the log."""
+    """Damage the file in many ways; yield a name for each, including every byte of a checksum in the log."""
     whole = path.read_bytes()
     first = [8 * i + i % 8 for i in range(10)] if path.name == "log" else []
     for name, data in (
@@ -226,7 +226,7 @@ def damage(path):
 
 
 def outcome(made):
-    """The elements, or the error that says that they are damaged."""
+    """Return the elements, or the error that reports damage."""
     try:
         return chains.plain(list(made(verify=True)))
     except pipeline.errors.DataLossError as error:
@@ -246,10 +246,10 @@ def test_damage_is_found(small_chunks, tmp_path):
                 assert "pass rebuild=True" in str(found), (file, name)
             else:
                 assert found == expected, (file, name)
-                assert file.name == "log", (file, name)  # a line that was not finished is written again
+                assert file.name == "log", (file, name)  # an unfinished line is written again
             for each, data in before.items():
                 each.write_bytes(data)
-            with contextlib.suppress(pipeline.errors.DataLossError):  # values may be wrong, but the process goes on
+            with contextlib.suppress(pipeline.errors.DataLossError):  # values may be wrong, but the process survives
                 list(made())
             for each, data in before.items():
                 each.write_bytes(data)
@@ -284,10 +284,10 @@ def test_a_message_says_what_is_damaged(small_chunks, tmp_path):
 
 
 class Interrupt(Exception):
-    """What a signal handler raises."""
+    """Raised by a signal handler."""
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of a file between open and close
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # from a file between open and close
 @pytest.mark.parametrize("seed", range(12))
 def test_interrupts_at_random_moments(seed, small_chunks, tmp_path):
     source, rng = (stream(range(200)) if seed % 2 else pipeline.dataset(list(range(200)))), random.Random(seed)
@@ -299,7 +299,7 @@ def test_interrupts_at_random_moments(seed, small_chunks, tmp_path):
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         with iter(source.map(chains.double).cache(tmp_path / "c")) as iterator:
-            while len(found) < 199:  # one may be lost as it is assigned
+            while len(found) < 199:  # one may be lost at its assignment
                 try:
                     signal.setitimer(signal.ITIMER_REAL, 0.001 + 0.01 * rng.random())
                     found.extend(iterator)
@@ -310,7 +310,7 @@ def test_interrupts_at_random_moments(seed, small_chunks, tmp_path):
             signal.setitimer(signal.ITIMER_REAL, 0)
     finally:
         signal.signal(signal.SIGALRM, before)
-    gc.collect()  # what the tracebacks of interrupts keep
+    gc.collect()  # free everything kept alive by the interrupts' tracebacks
     assert [each for each in whole if each in set(found)] == found
     assert list(source.map(chains.double).cache(tmp_path / "c")) == whole
     full = source.map(chains.double).cache(tmp_path / "c", verify=True)

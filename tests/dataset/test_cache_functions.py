@@ -1,4 +1,4 @@
-"""cache: a folder belongs to the functions before it, with everything in their module that they use."""
+"""cache: a folder belongs to the functions before it, including everything they use from their module."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 import pipeline
 
-# Programs with a function f, and two values that make f another one.
+# Programs with a function f, and two values; each makes a different f.
 CHANGES = {
     "code": ("def f(x): return x * {}", "2", "3"),
     "a type": ("def f(x): return (x, {})", "1", "1.0"),
@@ -95,7 +95,7 @@ CHANGES = {
 }
 
 
-# A function that refers to much whose order or address is another one in each process.
+# A function that refers to many objects whose order or address differs between processes.
 VARIED = """
 import collections, logging, threading
 import numpy as np
@@ -131,7 +131,7 @@ def test_the_same_function_is_known_in_other_processes(program, tmp_path):
 
 @pytest.fixture
 def program(monkeypatch):
-    """Runs a program as a module of its own, and returns the dataset of its function."""
+    """Run a program as a separate module and return its function's dataset."""
 
     def run(text):
         module = types.ModuleType("program_of_a_user")

@@ -1,4 +1,4 @@
-"""cache: states of one phase - filling, a part, full - load in the others, in random chains."""
+"""cache: states saved while filling, partly filled or full load in every other phase, in random chains."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ def rest(data, state):
 
 
 def broken_off(data, count):
-    """The state after some elements of an iterator that is closed then."""
+    """Return the state after some elements, and close the iterator."""
     with iter(data) as iterator:
         for _ in range(count):
             next(iterator)
@@ -27,13 +27,13 @@ def broken_off(data, count):
 
 
 class Cached:
-    """The chain of a seed with caches in it, made again for each phase.
+    """The chain with this seed, with caches added, rebuilt for each phase.
 
     Args:
         seed: The seed.
         directory: For its files.
         kept: "memory" or "folder".
-        mode: Who calls its functions.
+        mode: Where its functions run.
     """
 
     def __init__(self, seed, directory, kept, mode):
@@ -148,6 +148,6 @@ def test_other_batches_and_hosts(tmp_path):
 
 def test_endless_repeats_of_nothing_end():
     data = stream(range(3)).filter(lambda x: x > 5).cache().repeat()
-    for _ in range(2):  # while it is filled, and full
+    for _ in range(2):  # while filling, and full
         with pytest.raises(ValueError, match="repeat: there are no elements"):
             next(iter(data))

@@ -1,4 +1,4 @@
-"""A function as a source: it is called for each example, and has no state, as nobody knows what it reads."""
+"""Functions as sources: called once per example, and without a state, because their reads are unknown."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from pipeline.errors import FailedPreconditionError
 
 @pytest.fixture
 def number(tmp_path):
-    """A function that reads the lines of three files, twice."""
+    """A function that reads the lines in three files, twice."""
     paths = []
     for i in range(3):
         paths.append(str(tmp_path / f"{i}.txt"))
@@ -116,7 +116,7 @@ def test_a_generator_function_may_read_from_a_producer(tmp_path):
 )
 @pytest.mark.parametrize("n", [None, 2])
 def test_a_function_that_makes_iterators_is_refused(make, n):
-    """It is meant to be called once for an epoch, and would be called for each example, without an end."""
+    """Such a function expects one call per epoch; called per example, it would never end."""
     data = pipeline.dataset(lambda: make())
     with pytest.raises(TypeError, match=r"returned an iterator, .*: pass a generator function, or functools\.partial"):
         list(data if n is None else data.batch(n))

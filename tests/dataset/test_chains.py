@@ -1,8 +1,8 @@
-"""Random chains of all transformations: as in plain Python, and the same with any workers and after any resume.
+"""Random chains with all transformations match plain Python, with any workers and after any resume.
 
-A chain that fails prints its seed, and adds it to chain_seeds.txt, whose chains are run each time, until another step
-in tests/support/chains.py makes others of all seeds: give what failed a test of its own, too. More chains, from seed
-5,001 on: `CHAINS=1000 CHAINS_AFTER=5000 pytest tests/dataset/test_chains.py`; 60 that all have a step:
+A failing chain prints its seed and adds it to chain_seeds.txt, and these chains run every time. A new step in
+tests/support/chains.py changes the chain of every seed, so give each failure a test too. More chains, from seed 5,001
+on: `CHAINS=1000 CHAINS_AFTER=5000 pytest tests/dataset/test_chains.py`; 60 chains with a given step:
 `CHAINS_WITH=".take("`.
 """
 
@@ -24,14 +24,14 @@ from helpers import in_order
 
 COUNT = int(os.environ.get("CHAINS", "60"))
 AFTER = int(os.environ.get("CHAINS_AFTER", "0"))
-WITH = os.environ.get("CHAINS_WITH", "")  # what the text of all chains has
+WITH = os.environ.get("CHAINS_WITH", "")  # text that every chain must contain
 KEPT = Path(__file__).parent / "chain_seeds.txt"
-MOST = 800  # elements looked at
+MOST = 800  # elements compared
 MODES = ["alone", "threads", "processes"]
 
 
 def seeds(count):
-    """Seeds: those that failed once, and so many others."""
+    """Return the seeds that failed once, and this many others."""
     failed = {int(line) for line in KEPT.read_text().splitlines() if line and not line.startswith("#")}
     those = seeds_with()[:count] if WITH else range(AFTER + 1, AFTER + count + 1)
     return [*those, *sorted(failed - set(those))]
@@ -39,7 +39,7 @@ def seeds(count):
 
 @functools.cache
 def seeds_with():
-    """Seeds of chains that have the step that was asked for."""
+    """Return seeds whose chains have the requested step."""
     with tempfile.TemporaryDirectory() as directory:
         tried = range(AFTER + 1, AFTER + 100 * COUNT)
         found = (seed for seed in tried if WITH in chains.of_seed(seed, Path(directory)).text)
@@ -50,7 +50,7 @@ def seeds_with():
 
 @contextlib.contextmanager
 def kept(seed, chain):
-    """Print the seed of a chain that fails, and keep it."""
+    """Print and keep the seed if its chain fails."""
     try:
         yield
     except BaseException:
@@ -63,12 +63,12 @@ def kept(seed, chain):
 
 
 def fingerprint_of(iterator, data):
-    """The fingerprint of an iterator; None where the dataset has no checksum."""
+    """Return an iterator's fingerprint, or None if its dataset has no checksum."""
     return iterator.fingerprint() if "checksum" in repr(data) else None
 
 
 def run(data):
-    """All elements, the state before each and after the last, and the fingerprint."""
+    """Return all elements, the state before each and after the last, and the fingerprint."""
     iterator = iter(data)
     elements, states = [], [json.loads(json.dumps(iterator.state_dict()))]
     for element in iterator:
@@ -93,7 +93,7 @@ def rest_of(elements, states, fingerprint, data, k):
 
 
 def resumed_again_and_again(elements, fingerprint, datasets, rng):
-    """Check runs that each continue from the state of the one before, with one of several datasets that are alike."""
+    """Check runs that each continue from the previous state, in any of several equal datasets."""
     k, state = 0, None
     while True:
         data = rng.choice(datasets)
@@ -113,18 +113,18 @@ def resumed_again_and_again(elements, fingerprint, datasets, rng):
 
 
 def hosts_in_turn(parts):
-    """The elements of all hosts in the order of their rounds."""
+    """Interleave the elements from all hosts."""
     return [each for of_all in itertools.zip_longest(*parts, fillvalue=None) for each in of_all if each is not None]
 
 
 def moved_from_hosts_to_hosts(elements, datasets, equal, rng):
-    """Check hosts that share a dataset, and again and again are others, which continue from the state of any of them.
+    """Check hosts that share a dataset while their number changes; any host's state continues the run.
 
     Args:
-        elements: Those of one host.
-        datasets: Several that are alike.
-        equal: Whether all hosts get equally many.
-        rng: Chooses.
+        elements: The elements on a single host.
+        datasets: Several equal datasets.
+        equal: Give all hosts the same number of elements.
+        rng: Source of randomness.
     """
     state, k = None, 0
     while True:
@@ -145,7 +145,7 @@ def moved_from_hosts_to_hosts(elements, datasets, equal, rng):
 
 
 def some_of(length):
-    """Places to resume at."""
+    """Positions to resume at."""
     return sorted({0, 1, length // 3, length // 2, length - 1, length} & set(range(length + 1)))
 
 
@@ -173,13 +173,13 @@ def test_a_chain_goes_on_on_any_number_of_hosts(seed, mode, tmp_path):
         elements, _, _ = run(chain.data)
         datasets = [chain.data, chains.of_seed(seed, tmp_path, chains.workers_of(mode)).data]
         for turn in range(3):
-            equal = turn == 2 or "skipping" in chain.text  # else hosts leave out examples of their own
+            equal = turn == 2 or "skipping" in chain.text  # otherwise each host leaves out different examples
             rng = random.Random(f"hosts-{seed}-{turn}")
             moved_from_hosts_to_hosts(elements, datasets, equal, rng)
 
 
 def test_a_chain_gives_the_same_again_by_number_and_has_its_length(seed, tmp_path):
-    """`_node` says whether it must have these: both could be missing without an error."""
+    """`_node` records whether a chain must have these; otherwise both could be missing without an error."""
     chain = chains.of_seed(seed, tmp_path)
     data = chains.summed(seed, chain)
     with kept(seed, chain):
@@ -207,10 +207,10 @@ def test_a_chain_resumes_anywhere(seed, tmp_path):
 @pytest.mark.parametrize("mode", MODES[1:])
 @pytest.mark.parametrize("seed", seeds(COUNT // 3))
 def test_workers_change_nothing(seed, mode, tmp_path):
-    """Elements and fingerprints are those of a chain without workers, and each resumes the other."""
+    """Elements and fingerprints equal those without workers, and each run resumes the other."""
     alone = chains.of_seed(seed, tmp_path)
     together = chains.of_seed(seed, tmp_path, chains.workers_of(mode))
-    if alone.text != together.text:  # it cannot be shuffled behind workers, as the error says, and is not
+    if alone.text != together.text:  # it cannot be shuffled after workers, as the error explains, and stays unshuffled
         return
     data, other = chains.summed(seed, alone), chains.summed(seed, together)
     with kept(seed, alone):
@@ -233,16 +233,16 @@ def test_resumed_again_and_again_each_time_with_other_workers(seed, tmp_path):
 
 
 def common(lists):
-    """How many elements lists have in common at their beginning."""
+    """Return the length of the lists' common prefix."""
     return sum(1 for _ in itertools.takewhile(lambda each: all(x == each[0] for x in each), zip(*lists, strict=False)))
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", seeds(COUNT // 2))
 def test_an_error_comes_after_what_does_not_need_its_element(seed, mode, tmp_path):
-    """Once, and then the end; the state is that of the last element, and leads to the error again.
+    """The error comes once, then the end; the last element's state leads to the error again.
 
-    An element needs a number if it is another when that number is another, or if it comes after such an element.
+    An element needs a number if that number changes its value, or if it follows such an element.
     """
     before, rng = chains.sound_of_seed(seed, tmp_path)
     numbers = run(before.data)[0]
@@ -287,14 +287,14 @@ def test_an_error_comes_after_what_does_not_need_its_element(seed, mode, tmp_pat
 
 
 class Interrupt(KeyboardInterrupt):
-    """What the handler of a signal raises."""
+    """Raised by the signal handler."""
 
 
 class Strikes:
-    """The handler of a signal, which may come late: another thread hears of it first.
+    """A signal handler that may run late, after another thread has received the signal.
 
     Attributes:
-        on: Whether it raises.
+        on: Raise if true.
     """
 
     def __init__(self):
@@ -307,7 +307,7 @@ class Strikes:
 
 
 def elements_under_signals(iterator, rng, most):
-    """Take all elements, up to MOST, while signals strike at any moment; and what comes after a signal without one."""
+    """Take up to MOST elements while signals strike at random, and then the rest without signals."""
     found, end = [], object()
     strikes, struck = Strikes(), 0
     before = signal.signal(signal.SIGALRM, strikes)
@@ -323,7 +323,7 @@ def elements_under_signals(iterator, rng, most):
             except Interrupt:
                 strikes.on = False
                 struck += 1
-                if len(found) == count:  # this time without a signal
+                if len(found) == count:  # now without a signal
                     found.extend(itertools.starmap(next, ((iterator, end),)))
     finally:
         strikes.on = False
@@ -337,9 +337,9 @@ def elements_under_signals(iterator, rng, most):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", seeds(COUNT // 4))
 def test_signals_double_nothing(seed, mode, tmp_path):
-    """Signals strike at any moment, again and again; each element comes once, in order.
+    """Signals strike repeatedly at random moments; each element comes once, in order.
 
-    One that strikes in the instant of the hand-over may lose the element: then it counts as delivered.
+    A signal during the hand-over may lose the element, and then it counts as delivered.
     """
     chain = chains.of_seed(seed, tmp_path, chains.workers_of(mode))
     data = chains.summed(seed, chain)
@@ -373,7 +373,7 @@ def with_slow_ones(first, *others):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", with_slow_ones(3, 8, 21, 40))
 def test_killed_and_started_again(seed, mode, tmp_path):
-    """kill -9 after some elements, twice; the next run continues from the saved state, in a new process."""
+    """Kill with kill -9 after some elements, twice; the next run continues from the saved state, in a new process."""
     chain = chains.of_seed(seed, tmp_path)
     with kept(seed, chain):
         expected, _, fingerprint = run(chains.summed(seed, chain))
@@ -389,7 +389,7 @@ def test_killed_and_started_again(seed, mode, tmp_path):
                         break
                     assert found.setdefault(number, element) == element
                     if count == last:
-                        running.kill()  # and read on: it may have given, and saved, more
+                        running.kill()  # and read on, because it may have delivered and saved more
         assert running.returncode == 0
         assert [found[number] for number in range(len(expected))] == expected
 

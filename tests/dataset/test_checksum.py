@@ -1,4 +1,4 @@
-"""checksum: the fingerprint covers the bytes of what is delivered, however it is batched, made or resumed."""
+"""checksum: the fingerprint covers the bytes delivered, for any batching, workers or resume."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""A loop that somebody else closes says so, and leaves no file open, wherever `close` was called."""
+"""An iterator closed by another thread raises a clear error and leaves no file open, wherever `close` was called."""
 
 import asyncio
 import contextlib
@@ -44,7 +44,7 @@ def test_a_loop_that_was_over_is_not_told():
 
 
 def test_one_that_is_closed_while_it_is_opened_again_after_ctrl_c():
-    """`next` must not continue in the new stream, in which nobody would end its waits."""
+    """`next` must not continue in the new stream, where nothing would end its waits."""
     opened, closing = [], []
 
     def rows():
@@ -105,7 +105,7 @@ CHAINS = {
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_a_function_of_the_dataset_may_close_it(chain):
-    """Its thread does not wait for itself, and the source is closed when `next` has returned."""
+    """Its thread does not wait for itself, and the source is closed when `next` returns."""
     opened, failed, iterators = [], [], []
 
     def rows():
@@ -123,7 +123,7 @@ def test_a_function_of_the_dataset_may_close_it(chain):
         return x
 
     iterators.append(iter(CHAINS[chain](rows, close)))
-    iterators[0].grace = 0.05  # seconds that a thread would wait for itself
+    iterators[0].grace = 0.05  # seconds for which a thread would wait for itself
     taken = []
     with contextlib.suppress(pipeline.CancelledError):
         taken.extend(iterators[0])
@@ -141,7 +141,7 @@ SLOW = {
 
 @pytest.mark.parametrize("chain", SLOW)
 def test_nobody_waits_for_a_batch_of_a_slow_function(chain):
-    """Its thread ends after the call that it is in."""
+    """The thread ends after its current call."""
     called, go = threading.Event(), threading.Event()
 
     def slow(x):

@@ -1,4 +1,4 @@
-"""concatenate: one dataset after the other."""
+"""concatenate: datasets one after the other."""
 
 import numpy as np
 import pytest

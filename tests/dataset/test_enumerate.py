@@ -1,4 +1,4 @@
-"""enumerate: its number in the pass before each element."""
+"""enumerate: each element paired with its index in the epoch."""
 
 import pytest
 from dataset_contract import check, stream

@@ -1,4 +1,4 @@
-"""epoch: the recipe with the orders of one pass."""
+"""epoch: the recipe, with the orders used in one epoch."""
 
 import pytest
 from dataset_contract import check, states_of, stream

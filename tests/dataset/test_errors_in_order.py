@@ -1,4 +1,4 @@
-"""The error of the k-th element comes once, after all elements before it, from every source and in every chain."""
+"""The error at element k is raised once, after all elements before it, for every source and chain."""
 
 import itertools
 import struct
@@ -13,7 +13,7 @@ COUNT = 30
 
 
 class Bad(LookupError):
-    """What the sources raise."""
+    """Raised by the sources."""
 
 
 def numbers(k):
@@ -150,7 +150,7 @@ def positive(x):
     return x > 0
 
 
-# Nobody asks for the bad element: it is in a window that is dropped, or skipped and so never made.
+# The bad element is never requested: its window is dropped, or it is skipped and so never computed.
 UNASKED = [("sequence", "window", 29), *((source, "skip", 0) for source in ("sequence", "jsonl", "csv"))]
 
 
@@ -262,7 +262,7 @@ TOGETHER = {
 @pytest.mark.parametrize("workers", [None, 1, 2])
 @pytest.mark.parametrize("k", [0, 50, 130])
 def test_workers_that_take_many_elements_at_once(name, workers, k):
-    """All that does not need the element that fails comes before its error, and a state leads to it again."""
+    """Every element independent from the failing one comes before its error, and a state leads to the error again."""
     whole = list(map(chains.plain, itertools.islice(TOGETHER[name](BEFORE.map(negative_from(k))), 400)))
     data = TOGETHER[name](BEFORE.map(BadAt(k))).map(same, workers=workers)
     found, iterator = [], iter(data)

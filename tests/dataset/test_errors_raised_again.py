@@ -1,4 +1,4 @@
-"""A function may raise one exception object again and again, as `Future.result` does, at no more cost than new ones."""
+"""A function may raise one exception object repeatedly, as `Future.result` does, as cheaply as new ones."""
 
 import sys
 from concurrent.futures import Future

@@ -1,4 +1,4 @@
-"""example_rng: numbers that depend on the seed, the epoch, the example and the function, and on nothing else."""
+"""example_rng: numbers depend only on the seed, epoch, example and function."""
 
 import itertools
 
@@ -9,11 +9,11 @@ from helpers import run_in_thread
 import pipeline
 
 SEED = 3
-PAIR = [87654321, SEED]  # what a seed becomes without a global one
+PAIR = [87654321, SEED]  # the PAIR derived from the seed without a global one
 
 
 def drawn(function, count=1, seed=SEED, epoch=0):
-    """What a function gives that is called for each of some examples."""
+    """Return the results for some examples."""
     return list(pipeline.dataset(range(count)).map(lambda _: function(), seed=seed).epoch(epoch))
 
 
@@ -28,7 +28,7 @@ def test_outside_of_a_dataset():
 
 
 def test_one_call_has_one_generator():
-    """It continues."""
+    """A second call continues the first."""
 
     def both():
         first, again = pipeline.example_rng(), pipeline.example_rng()
@@ -57,13 +57,13 @@ def test_it_differs_by_function():
 
 
 def test_examples_do_not_overlap():
-    """What one example takes, however much, another one does not get: the counters are 2**64 blocks apart."""
+    """However much an example draws, another gets different numbers: their counters are 2**64 blocks apart."""
     first, *others = drawn(raw(100_000), 3)
     assert not np.isin(np.concatenate(others), first).any()
 
 
 def test_it_is_apart_from_the_draws_of_shuffles():
-    """These are from Philox with the same seeds."""
+    """Shuffles draw from Philox with the same seeds."""
     (own,) = drawn(raw(100))
     draws = np.random.Philox(key=PAIR, counter=[0, 0, 0, 0]).random_raw(10_000)
     assert not np.isin(own, draws).any()
@@ -76,7 +76,7 @@ def test_another_thread_has_none():
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
 def test_a_function_that_is_a_source(threads):
-    """Several threads that call it at once never draw the same numbers."""
+    """Threads that call it at once never draw the same numbers."""
     calls = itertools.count()
 
     def example():

@@ -1,4 +1,4 @@
-"""Iterators over files go on from every place, the ends of files too: with the same examples."""
+"""Iterators over files resume with the same examples from every position, including the ends of files."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ import pytest
 
 import pipeline
 
-# How many examples each file has; some are empty.
+# Example counts per file; some are empty.
 SIZES = (5, 0, 4, 1, 0, 5)
 
 
@@ -65,7 +65,7 @@ formats = pytest.mark.parametrize("name", FORMATS)
 
 
 def files(name, folder, sizes=SIZES):
-    """Write files of so many examples, all of them different."""
+    """Write files with these example counts; all examples differ."""
     paths, begin = [], 0
     for i, size in enumerate(sizes):
         paths.append(folder / f"{i}.{name}")
@@ -112,7 +112,7 @@ def test_a_resume_at_every_element(name, options, tmp_path):
 @formats
 @pytest.mark.parametrize("k", range(0, sum(SIZES) + 1, 3))
 def test_the_checksum_continues(name, k, tmp_path):
-    """For batches of any size, which end within files and where files end."""
+    """Batches may have any size and end within files or at their ends."""
     data = pipeline.dataset(FORMATS[name][1](files(name, tmp_path))).checksum()
     with iter(data) as whole:
         list(whole)

@@ -1,4 +1,4 @@
-"""A file that was read long before a state was saved, and has changed since, is noticed."""
+"""A change to a file is noticed even if the file was read long before the state was saved."""
 
 import pytest
 

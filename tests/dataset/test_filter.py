@@ -1,4 +1,4 @@
-"""filter: the elements for which a function is true."""
+"""filter: elements for which a function is true."""
 
 import pytest
 from dataset_contract import check, stream

@@ -1,4 +1,4 @@
-"""flat_map: the elements that a function makes of each: none, some, or without end."""
+"""flat_map: elements made from each input: none, some, or endlessly many."""
 
 import itertools
 

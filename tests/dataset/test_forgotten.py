@@ -1,4 +1,4 @@
-"""An iterator that is dropped without `with` or `close` ends its threads at once, not when garbage is collected."""
+"""An iterator dropped without `with` or `close` ends its threads at once, without a garbage collection."""
 
 import gc
 import weakref
@@ -56,7 +56,7 @@ def test_threads_end_with_the_iterator(name, taken):
         begun = bool(since())
         del iterator
         assert known() is None
-    assert begun or name in ("interleave", "a failure nobody asked for")  # whose threads have ended by themselves
+    assert begun or name in ("interleave", "a failure nobody asked for")  # whose threads end on their own
 
 
 @pytest.mark.usefixtures("_no_collection")

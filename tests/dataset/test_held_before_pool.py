@@ -1,4 +1,4 @@
-"""Resume where a stage that holds examples stands before a pool or before another such stage."""
+"""Resume if a stage that holds examples comes before a pool or another such stage."""
 
 import numpy as np
 import pytest

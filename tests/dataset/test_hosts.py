@@ -1,4 +1,4 @@
-"""Hosts that share a dataset: together they give what one would; what each would draw for itself is an error."""
+"""Hosts that share a dataset together give a single host's elements; a random draw per host is an error."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_draws_that_decide_who_gets_what_need_a_seed(chain, workers):
     whole = [np.asarray(each).tolist() for each in chain(seed=3)]
     hosts = [[np.asarray(each).tolist() for each in chain(seed=3, workers=workers).shard(i, 2)] for i in range(2)]
     assert hosts == [whole[0::2], whole[1::2]]
-    list(chain().shard(0, 1))  # one host has no others
+    list(chain().shard(0, 1))  # a single host has no others
 
 
 def test_draws_of_what_a_host_keeps_need_none():
@@ -75,7 +75,7 @@ def test_random_orders_of_sources_that_hosts_share_need_a_seed(name):
     hosts = [list(SOURCES[name](shuffle=True, shard=(i, 2), seed=1)) for i in range(2)]
     assert sorted(hosts[0] + hosts[1]) == sorted(SOURCES[name]())
     SOURCES[name](shuffle=True, shard=(0, 1))
-    SOURCES[name](shard=(0, 2)).shuffle(3)  # a host shuffles what it keeps
+    SOURCES[name](shard=(0, 2)).shuffle(3)  # a host shuffles its own elements
 
 
 def test_datasets_of_a_function_need_a_seed_where_they_draw():

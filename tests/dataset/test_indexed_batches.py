@@ -1,4 +1,4 @@
-"""Batches of elements that can be had by number: the same rows as NumPy takes, wherever numbers are chosen ahead."""
+"""Batches with random access contain the rows that NumPy would take, wherever indices are chosen ahead."""
 
 import collections
 import functools
@@ -25,7 +25,7 @@ ARRAYS = [
 
 @functools.cache
 def order_of(count, shuffle):
-    """The numbers in the order in which they come one by one."""
+    """Return the indices in the order they are taken per example."""
     return np.array([int(i) for i in pipeline.arrays(np.arange(count), shuffle=shuffle, seed=1)])
 
 
@@ -77,7 +77,7 @@ def test_states_within_numbers_that_were_chosen_ahead(options, whole):
 
 @pytest.mark.parametrize("of", [lambda n: np.arange(n), lambda n: list(range(n))], ids=["arrays", "list"])
 def test_what_goes_out_does_not_depend_on_who_batches(of):
-    """A function in between takes examples one by one, and the order and the batches stay the same."""
+    """With a function that takes single examples in between, the order and the batches stay the same."""
     dataset = pipeline.arrays(of(5000)) if type(of(1)) is not list else pipeline.dataset(of(5000))
     short, long = dataset.shuffle(100, seed=1).batch(64), dataset.shuffle(100, seed=1).map(int).batch(64)
     for one, other in zip(short, long, strict=True):

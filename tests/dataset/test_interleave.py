@@ -1,4 +1,4 @@
-"""interleave: elements of several datasets in turn; one that ends is replaced by the next when it is due."""
+"""interleave: elements from several datasets in turn; the next one replaces a finished one when due."""
 
 import chains
 import pytest
@@ -24,7 +24,7 @@ def test_interleave(cycle, block):
 
 
 def test_the_example_of_tf_data():
-    """That of the documentation of tf.data.Dataset.interleave."""
+    """The example in the tf.data.Dataset.interleave documentation."""
     data = pipeline.dataset(range(1, 6)).map(six_times)
     expected = "1111 2222 11 22 3333 4444 33 44 5555 55"
     check(pipeline.interleave(data, 2, 4), [int(x) for x in expected.replace(" ", "")])
@@ -35,7 +35,7 @@ def six_times(x):
 
 
 class Unopened(Exception):
-    """What an input raises when it is opened."""
+    """Raised by an input when it is opened."""
 
 
 def unopened():

@@ -1,6 +1,6 @@
-"""Signals whose handlers raise, as Ctrl-C and alarms do: the iterator continues, and a `for` loop loses nothing.
+"""If a signal handler raises, as for Ctrl-C and alarms, the iterator continues and a `for` loop loses nothing.
 
-In `x = next(iterator)` one may strike before Python assigns the element. Then it is lost, and counts as delivered.
+In `x = next(iterator)` a signal may strike before Python assigns the element. Then it is lost, and counts as delivered.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import pipeline
 from pipeline.errors import CancelledError, FailedPreconditionError
 
 STRIKES = 60
-LATE = 5000  # elements that may come before the error of a handler that struck among those made ahead
+LATE = 5000  # elements that may precede the error if a handler struck during the elements made ahead
 
 
 class Interrupt(KeyboardInterrupt):
@@ -28,11 +28,11 @@ class Interrupt(KeyboardInterrupt):
 
 
 class Alarm(Exception):
-    """The error of a handler that limits the time of a program."""
+    """The error from a handler that limits a program's run time."""
 
 
 def after_late(iterator, error, count):
-    """The next elements. The error of the last signal may be late, behind elements that were made before it."""
+    """Return the next elements; the last signal's error may come late, after elements made before it."""
     found, late = [], 0
     while len(found) < count:
         try:
@@ -44,10 +44,10 @@ def after_late(iterator, error, count):
 
 
 class Strikes:
-    """A signal handler that raises at random moments while it is armed; it disarms itself.
+    """A signal handler that raises at random moments while armed; it disarms itself.
 
     Args:
-        error: What it raises.
+        error: The exception.
         seconds: The longest time between two signals.
     """
 
@@ -72,15 +72,17 @@ class Strikes:
         return self
 
     def _ignore(self, raised):
-        """Python prints what is raised in a finalizer, and continues; and a KeyError of a thread in the midst of whose
-        start a handler has raised an Exception."""
+        """Ignore exceptions that Python prints and survives.
+
+        They are raised in a finalizer, or in a thread (KeyError) if a handler raised an Exception during its start.
+        """
         if raised.exc_type is self._error:
             self.armed = True
         elif raised.exc_type is not KeyError:
             self._before[1](raised)
 
     def __exit__(self, *_):
-        self.armed, self._over = False, True  # a signal may be pending, whose handler would set another one
+        self.armed, self._over = False, True  # the handler for a pending signal would set another one
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self._before[0])
         sys.unraisablehook = self._before[1]
@@ -91,7 +93,7 @@ def plain(element):
 
 
 def longest(data):
-    """The longest time between two signals: that of a few elements, once processes and modules are there."""
+    """The longest time between two signals: a few elements, once processes and modules are loaded."""
     seconds = []
     for _ in itertools.islice(data, 50):
         pass
@@ -104,7 +106,7 @@ def longest(data):
 
 
 def interrupted(iterator, strikes, error):
-    """The elements of a loop that is struck again and again, until it was often enough."""
+    """Return a loop's elements after striking it often enough."""
     found, late = [], 0
     while strikes.count < STRIKES:
         try:
@@ -118,14 +120,14 @@ def interrupted(iterator, strikes, error):
             strikes.armed = False
         except error:
             pass
-        with pytest.raises(FailedPreconditionError, match=r"^example_rng: "):  # as no function runs
+        with pytest.raises(FailedPreconditionError, match=r"^example_rng: "):  # because no function runs
             pipeline.example_rng()
     return [plain(each) for each in found]
 
 
 @contextlib.contextmanager
 def no_thread_stays():
-    """Check that threads end which begin in the body. Some never do, as Ctrl-C has struck while they were started."""
+    """Check that threads begun in the body end. Some never do, because Ctrl-C struck during their start."""
     begun = threads_since()
     yield
     for thread in begun():
@@ -201,7 +203,7 @@ def test_loops_go_on_and_double_nothing(name, error, tmp_path):
 
 @pytest.mark.parametrize("name", ["arrays", "workers", "text", "workers, prefetch"])
 def test_the_first_call_is_interrupted(name, tmp_path):
-    """Wherever it is while it opens the input."""
+    """The interrupt strikes anywhere during the opening."""
     data = CHAINS[name](tmp_path)
     expected = [plain(each) for each in itertools.islice(data, 3 + STRIKES)]
     with Strikes(Interrupt, longest(data) / 4) as strikes, no_thread_stays():
@@ -225,7 +227,7 @@ def test_the_first_call_is_interrupted(name, tmp_path):
 
 @pytest.fixture(params=["KeyboardInterrupt", "TimeoutError"])
 def strike(request):
-    """A function that raises by a signal, at once in the main thread; and what it raises."""
+    """Return a function that raises through a signal, at once in the main thread, and its error."""
 
     def alarm(number, frame):
         raise Alarm
@@ -243,7 +245,7 @@ def strike(request):
 
 
 def once(at, strike):
-    """A function that is struck the first time that it is called with a number."""
+    """Return a function struck at its first call with a given number."""
     struck = []
 
     def function(number):
@@ -256,7 +258,7 @@ def once(at, strike):
 
 
 class BeginsAnew:
-    """An iterator that each `iter` takes back to its start: after an interrupt that would double its items.
+    """An iterator that restarts at each `iter`, so an interrupt would double its items.
 
     Args:
         function: Called with each number.
@@ -317,7 +319,7 @@ def test_a_function_that_is_struck_is_called_again(strike):
 
 @pytest.mark.parametrize("chain", [lambda data: data, lambda data: data.prefetch(2)], ids=["queue", "prefetch"])
 def test_a_queue_may_be_interrupted_while_it_is_waited_for(chain, strike):
-    """Nothing is lost, although there is no state to return to."""
+    """Nothing is lost, even without a state to return to."""
     strike, error = strike
     queue = pipeline.FIFOQueue(10, ["int64"], [()])
     main_waits = threading.Event()
@@ -342,7 +344,7 @@ def test_a_queue_may_be_interrupted_while_it_is_waited_for(chain, strike):
 
 
 def next_or_error(iterator, main_waits, found, error, n):
-    """Take n elements; before each the wait is interrupted."""
+    """Take n elements; interrupt the wait before each."""
     while len(found) < n:
         main_waits.set()
         with pytest.raises(error):
@@ -352,7 +354,7 @@ def next_or_error(iterator, main_waits, found, error, n):
 
 
 def test_a_prefetch_may_be_interrupted_while_it_is_waited_for(strike):
-    """Its thread goes on, also over what can be read once."""
+    """Its thread continues, even over a single-pass source."""
     strike, error = strike
     asked, go_on, main_waits = threading.Event(), threading.Semaphore(0), threading.Event()
 
@@ -382,7 +384,7 @@ def test_a_prefetch_may_be_interrupted_while_it_is_waited_for(strike):
 
 
 def strike_waiting(queue, strike):
-    """Strike once a queue is empty, and waited for."""
+    """Strike while a caller waits at an empty queue."""
     wait_until(lambda: queue.size() == 0, "the elements to be taken")
     wait_blocked(queue, dequeues=1)
     strike()

@@ -1,4 +1,4 @@
-"""Numbers that nothing can count are refused where the chain is written, in the user's names; large ones work."""
+"""Numbers too large to count are rejected where the chain is written, in the user's names; large ones work."""
 
 import sys
 

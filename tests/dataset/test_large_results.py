@@ -1,4 +1,4 @@
-"""Large arrays that functions return are not copied where nobody else has them, and never shared with anybody."""
+"""Large arrays returned from functions are not copied if nothing else refers to them, and never shared."""
 
 import weakref
 
@@ -8,7 +8,7 @@ from tracing import ArrayBytes
 
 import pipeline
 
-SIZE = 40_000  # float32: more than is copied
+SIZE = 40_000  # float32: above the copying limit
 WAYS = {
     "an array": (lambda array, i: array, lambda element: element),
     "a tuple": (lambda array, i: (array, i), lambda element: element[0]),
@@ -22,7 +22,7 @@ def fresh(i):
 
 
 class Refilled:
-    """Returns one array again and again."""
+    """Returns one array repeatedly."""
 
     def __init__(self):
         self.array = fresh(0)
@@ -33,7 +33,7 @@ class Refilled:
 
 
 class Remembered:
-    """Keeps each array, and changes the last but one."""
+    """Keeps each array, and changes the one before."""
 
     def __init__(self):
         self.arrays = []
@@ -46,7 +46,7 @@ class Remembered:
 
 
 class Weak(Remembered):
-    """Finds the array before by a weak reference."""
+    """Finds the previous array by a weak reference."""
 
     def __call__(self, i):
         array = fresh(i)
@@ -58,7 +58,7 @@ class Weak(Remembered):
 
 
 def every_second(i):
-    """Some arrays are remembered, and changed later."""
+    """Keep some arrays and change them later."""
     array = fresh(i)
     if i % 2:
         SEEN.append(array)
@@ -122,7 +122,7 @@ def test_shapes_and_dtypes_that_differ():
 
 @pytest.mark.parametrize("workers", [None, 2])
 def test_batches_that_are_kept_while_others_are_dropped(workers):
-    """They are larger than what malloc keeps, and come to lie where dropped ones lay."""
+    """They exceed malloc's cache and reuse the memory freed by dropped ones."""
     rows = np.arange(18 * 20, dtype=np.float32)
 
     def make(i):

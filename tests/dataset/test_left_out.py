@@ -1,4 +1,4 @@
-"""Examples that are left out: a resume, a choice and numbers behind them stay right; so does a share of a prefetch."""
+"""Skipped examples keep later resumes, choices and indices right, and the shards after a prefetch."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Lists inside examples: of numbers or strings they are arrays, and a ListValue is one value, whatever is in it."""
+"""Lists inside examples: numbers or strings become arrays, and a ListValue is one value, whatever it holds."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Live queues: what workers made of the elements that are there goes out, though the queue stays open."""
+"""Live queues: results from the elements present are delivered, although the queue stays open."""
 
 import itertools
 import threading
@@ -32,7 +32,7 @@ CHAINS = {
 
 
 def soon(iterator, n):
-    """The next n elements, which must not wait for others."""
+    """Return the next n elements; they must not wait for others."""
     return run_in_thread(lambda: [int(next(iterator)) for _ in range(n)]).result()
 
 
@@ -80,8 +80,8 @@ def test_inputs_go_to_other_workers_while_the_first_one_is_busy(queue):
 
 
 def test_inputs_for_all_workers_are_read_while_the_caller_is_busy(monkeypatch):
-    """Read for one chunk at a time, inputs were missing when the caller came back: every third batch was waited for."""
-    monkeypatch.setattr("time.perf_counter", lambda: 0.0)  # no input is slow to come
+    """If inputs were read for only one chunk at a time, the caller would wait for every third batch."""
+    monkeypatch.setattr("time.perf_counter", lambda: 0.0)  # no input is slow to arrive
     came, made, more = [], [], threading.Condition()
 
     def note(counts, number):
@@ -96,13 +96,13 @@ def test_inputs_for_all_workers_are_read_while_the_caller_is_busy(monkeypatch):
 
     def large(number):
         note(made, number)
-        return np.full(1 << 20, number, np.uint8)  # a chunk has four of them at most
+        return np.full(1 << 20, number, np.uint8)  # a chunk has at most four of them
 
     with iter(pipeline.dataset(numbers()).map(large, workers=2).batch(8)) as batches:
         for i in range(1, 16):
             next(batches)
             with more:
-                # Twice two chunks are under way, and half as many are read for them.
+                # Two chunks per worker are in progress, and inputs for half as many are read ahead.
                 assert more.wait_for(lambda: len(made) >= 8 * (i + 1) and len(came) >= len(made) + 8, 60)  # noqa: B023
 
 
@@ -148,7 +148,7 @@ def test_results_go_out_before_inputs_that_are_slow_to_come(monkeypatch):
 
     def slow():
         for i in range(6):
-            assert len(got) >= i - 1  # the function was called with all, and only the last result waits here
+            assert len(got) >= i - 1  # the function was called for all, and only the last result waits here
             yield i
 
     for result in pipeline.dataset(slow).map(double, workers=AtOnce()):
@@ -158,7 +158,7 @@ def test_results_go_out_before_inputs_that_are_slow_to_come(monkeypatch):
 
 @pytest.mark.parametrize("workers", ["at once", "auto"])
 def test_a_batch_does_not_wait_for_inputs_of_the_next_ones(monkeypatch, workers):
-    """A claim was of 64 inputs however slow they came: at 20 ms for each, eight batches of 8 came every 1.3 s."""
+    """Claiming 64 inputs at once, at 20 ms each, would deliver eight batches of 8 every 1.3 s."""
     clock = [0.0]
     monkeypatch.setattr("time.perf_counter", lambda: clock[0])
     got = []
@@ -229,7 +229,7 @@ def test_batches_of_a_queue_that_is_full_are_those_of_one_that_fills_slowly(queu
     slow.close()
     at_once = list(pipeline.dataset(full).batch(7))
     alone = pipeline.dataset(slow)
-    one_by_one = list(pipeline.dataset(list(alone)).batch(7))  # a loop over a queue takes its elements one by one
+    one_by_one = list(pipeline.dataset(list(alone)).batch(7))  # a loop over a queue takes single elements
     assert len(at_once) == len(one_by_one) == 15
     for batch, other in zip(at_once, one_by_one, strict=True):
         assert type(batch) is type(other)

@@ -1,4 +1,4 @@
-"""A state may be loaded until the first element, also where the iterator has been asked for its own, or was started."""
+"""A state may be loaded until the first element, even after the iterator returned its own or was started."""
 
 import pytest
 from orchestration import no_thread_left
@@ -49,7 +49,7 @@ def test_not_after_the_first_element():
 
 
 def test_seeds_of_another_dataset_change_nothing():
-    """Not even those that chance has chosen, where another one that was given is found to differ."""
+    """Not even randomly chosen seeds, if a given one is found to differ."""
     state = iter(NUMBERS.shuffle().map(int).shuffle(4, seed=1)).state_dict()
     other = iter(NUMBERS.shuffle().map(int).shuffle(4, seed=2))
     before = other.state_dict()

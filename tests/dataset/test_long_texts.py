@@ -1,4 +1,4 @@
-"""Lists of texts of which one is long: NumPy's arrays of text would take its length for each."""
+"""Lists with one long text: NumPy's text arrays would use its length for every element."""
 
 import io
 import json
@@ -24,7 +24,7 @@ def test_batches():
 
 
 def test_zeros_at_the_end_and_long_texts_through_queues():
-    """NumPy's own arrays of bytes drop the zeros."""
+    """NumPy's byte arrays drop trailing zeros."""
     texts = [b"a\0", b"b", b"\0"]
     rows = pipeline.input_producer(texts, num_epochs=1, shuffle=False)
     slices = pipeline.slice_input_producer([texts], num_epochs=1, shuffle=False)

@@ -1,4 +1,4 @@
-"""map: what a function returns for each element. See test_map_calls.py for what it may return, raise and draw."""
+"""map: a function's result for each element. See test_map_calls.py for results, errors and random numbers."""
 
 import pytest
 from dataset_contract import check, stream

@@ -1,4 +1,4 @@
-"""map in the thread that asks: each example once, in order, whatever functions return, raise or draw."""
+"""map in the calling thread: each example once, in order, whatever functions return, raise or draw."""
 
 import contextlib
 
@@ -9,7 +9,7 @@ import pipeline
 
 
 class Seen:
-    """A function that remembers what it was called with."""
+    """A function that records its arguments."""
 
     def __init__(self, function):
         self.function, self.calls = function, []
@@ -101,7 +101,7 @@ def test_the_draws_of_an_example_depend_on_its_number_alone():
     straight = pipeline.dataset(range(200)).map(lambda i: pipeline.example_rng().integers(1 << 40, size=2), seed=7)
     assert [[one, other] for one, _, other in thrice] == [
         pair.tolist() for pair in straight
-    ]  # the second use continues the first one
+    ]  # the second use continues the first
     assert [one for one, _, _ in thrice] == whole
     assert {between for _, between, _ in thrice} == {next(iter(inner))}
     with pytest.raises(pipeline.errors.FailedPreconditionError):
@@ -161,7 +161,7 @@ def test_example_rng_in_the_generator_of_a_flat_map():
     assert len(set(expected)) == 10
     assert list(data.flat_map(crops, seed=1)) == expected
     assert list(data.flat_map(crops, seed=1, workers=2)) == expected
-    assert list(data.filter(lambda image: True).flat_map(crops, seed=1)) != expected  # of another function
+    assert list(data.filter(lambda image: True).flat_map(crops, seed=1)) != expected  # by another function
     assert list(data.flat_map(crops, seed=1).map(lambda x: x)) == expected
 
 
@@ -213,7 +213,7 @@ def test_elements_that_flat_map_makes_have_draws_of_their_own(workers):
 
 
 def test_generators_of_nested_maps_do_not_disturb_each_other():
-    """Two generators run in turn: each keeps its own numbers, and what comes between has its own."""
+    """Two generators run in turn: each keeps its own numbers, and so does code that runs in between."""
 
     def drawn(each):
         return *each, int(pipeline.example_rng().integers(1 << 40))

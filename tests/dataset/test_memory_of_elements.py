@@ -1,4 +1,4 @@
-"""Memory: elements that you keep keep little else alive, and what your code fills again is copied before."""
+"""Memory: kept elements keep little else alive, and buffers that your code refills are copied first."""
 
 import collections
 import dataclasses
@@ -52,13 +52,13 @@ def arrays_in(element):
 
 
 def blocks():
-    """The rows in blocks of 2,000."""
+    """The rows in blocks with 2,000 each."""
     for begin in range(0, ROWS, 2000):
         yield BIG[begin : begin + 2000].copy()
 
 
 def first_columns(row):
-    """A small view of a large array."""
+    """A small view into a large array."""
     return np.tile(row, 100)[:WIDTH]
 
 
@@ -114,7 +114,7 @@ def test_rows_that_are_kept_keep_no_blocks_alive(chain):
 
 
 def test_rows_from_threads_that_are_kept_take_little_memory():
-    """As above, by what is allocated."""
+    """As above, measured by allocated memory."""
     with ArrayBytes() as alive:
         with iter(pipeline.dataset(blocks).unbatch().map(np.negative, workers=2).prefetch(2)) as iterator:
             kept = [row for i, row in enumerate(iterator) if i % 200 == 0]
@@ -220,7 +220,7 @@ HOLDS = {
 @pytest.mark.parametrize("wrap", ["arrays", "tuples", "dicts", "dataclasses"])
 @pytest.mark.parametrize("holds", HOLDS)
 def test_rows_of_several_shapes_that_are_held_cost_what_they_are(wrap, holds):
-    """They come in blocks, of which every fiftieth row is held."""
+    """They come in blocks; every fiftieth row is held."""
 
     def varying():
         for i in range(160):
@@ -232,4 +232,4 @@ def test_rows_of_several_shapes_that_are_held_cost_what_they_are(wrap, holds):
     with ArrayBytes() as alive, iter(data) as iterator:
         next(iterator)
         gc.collect()
-        assert alive() < 2 * held + (16 << 20)  # the blocks of these rows have 128 MB or more
+        assert alive() < 2 * held + (16 << 20)  # the blocks for these rows have at least 128 MB

@@ -1,4 +1,4 @@
-"""mix: elements of several datasets, drawn by weight."""
+"""mix: elements from several datasets, drawn by weight."""
 
 import numpy as np
 import pytest

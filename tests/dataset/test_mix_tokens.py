@@ -1,4 +1,4 @@
-"""mix by tokens, by a schedule, with names, and what reports show of it."""
+"""mix by tokens, by a schedule and with names, and its reports."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import pipeline
 
 
 def texts(value, seed, count=200, mean=30):
-    """Documents of random lengths of one value."""
+    """Documents with random lengths, each repeating one value."""
     lengths = np.random.default_rng(seed).integers(1, 2 * mean, count)
     return [np.full(n, value) for n in lengths]
 
@@ -167,7 +167,7 @@ def test_lengths_that_do_not_work(by, text):
 
 
 def test_lengths_add_up_to_2_to_the_62_at_most():
-    """States count no further: the elements before come, and their states load."""
+    """States count no further; the elements before this limit come, and their states load."""
     given = [2**60, 2**60, 2**61, 1]
     data = pipeline.mix([stream(given), stream([0])], [1, 1], by=lambda x: x, seed=1, stop="all_exhausted")
     begun, other = iter(data), iter(data)

@@ -1,4 +1,4 @@
-"""Random numbers of an example depend on its number in the source, wherever it is chosen and however it is read."""
+"""An example's random numbers depend on its number in the source, wherever it is chosen and however it is read."""
 
 import contextlib
 
@@ -31,7 +31,7 @@ def drawn(element):
 def test_one_example_has_one_draw(select, workers):
     dataset = select(pipeline.dataset(np.arange(12)).map(same)).map(drawn, seed=1, workers=workers)
     wanted = list(dataset)
-    with contextlib.suppress(TypeError):  # which those raise that have no numbers
+    with contextlib.suppress(TypeError):  # raised by datasets without numbers
         assert [dataset[i] for i in range(len(dataset))] == wanted
     assert list(dataset.take(3)) == wanted[:3]
     assert list(dataset.skip(1)) == wanted[1:]
@@ -93,7 +93,7 @@ JOINED = {
 @pytest.mark.parametrize("first", [lambda data: data, lambda data: data.filter(yes)], ids=["indexed", "stream"])
 @pytest.mark.parametrize("join", JOINED.values(), ids=JOINED)
 def test_no_two_elements_draw_alike(join, first):
-    """However inputs and passes are joined, again and again."""
+    """Inputs and epochs may be joined in any way, and repeatedly."""
     data = join(first(numbers(0, 8)) if join is not JOINED["sample"] else numbers(0, 8))
     drawn = list(data.map(rng_of, seed=1))
     assert len(set(drawn)) == len(drawn) > 15
@@ -109,7 +109,7 @@ def test_recipes_that_functions_make_draw_each_their_own():
 
 
 def test_errors_name_examples_of_later_passes_too():
-    """Their numbers are mixed, and tell nobody anything."""
+    """Their numbers are mixed, so the note names the source's example."""
     with pytest.raises(ZeroDivisionError) as raised:
         list(numbers(0, 4).filter(yes).repeat(2).map(lambda x: 1 // (x - 3)))
     assert "<lambda>: example 3" in getattr(raised.value, "__notes__", ["<lambda>: example 3"])

@@ -1,4 +1,4 @@
-"""allow={"batch_size"} continues at the same example, or says that it cannot: it loses and repeats none."""
+"""allow={"batch_size"} continues at the same example or raises an error; no example is lost or repeated."""
 
 import json
 
@@ -48,7 +48,7 @@ REFUSED = {
 
 
 def states(make):
-    """The states after each number of examples."""
+    """Return the states after each example count."""
     found = {}
     with iter(make(2)) as iterator:
         for _ in range(COUNT // 2 - 1):
@@ -70,7 +70,7 @@ def test_continues(source, chain, n):
             iterator.load_state_dict(state, allow={"batch_size"})
             loaded = iterator.state_dict()
             assert [number for batch in iterator for number in np.ravel(batch).tolist()] == list(range(k, COUNT))
-        with iter(make(n)) as iterator:  # it is a state of the batches here
+        with iter(make(n)) as iterator:  # here the state belongs to the batches
             iterator.load_state_dict(loaded)
             assert [number for batch in iterator for number in np.ravel(batch).tolist()] == list(range(k, COUNT))
 
@@ -88,7 +88,7 @@ def test_refuses(source, chain):
             ):
                 iterator.load_state_dict(state, allow={"batch_size"})
             assert next(iterator) is not None  # from the beginning
-        with iter(make(2)) as iterator:  # the size is allowed to differ, and does not
+        with iter(make(2)) as iterator:  # the size may differ, but does not
             iterator.load_state_dict(state, allow={"batch_size"})
             assert iterator.state_dict() == state
 

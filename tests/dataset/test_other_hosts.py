@@ -1,6 +1,6 @@
-"""A state of some hosts continues on any number of others: nothing is lost, nothing comes twice, the order stays.
+"""A state continues with any number of hosts, without losing, repeating or reordering examples.
 
-Where each host has a state that only it can continue from, the error names the step.
+If only the host that saved a state can continue from it, the error names the step.
 """
 
 import itertools
@@ -20,7 +20,7 @@ SOURCES = {
     "filtered in workers": lambda: stream(range(2 * COUNT)).filter(is_even, workers=2).map(half),
     "pool": lambda: stream(range(COUNT)).shuffle(20, seed=2),
 }
-# Steps behind shard that other hosts continue, each for host i of n.
+# Steps after shard that continue with other hosts, for host i of n.
 CONTINUE = {
     "nothing": lambda data, i, n: data.shard(i, n),
     "equal": lambda data, i, n: data.shard(i, n, drop_remainder=True),
@@ -58,7 +58,7 @@ def saved(iterator):
 
 
 def rounds_of(datasets, state, count):
-    """The examples of some rounds of all hosts, and the state of each host after them."""
+    """Return some turns' examples from all hosts, and each host's state after them."""
     rounds, states = [], []
     for data in datasets:
         with iter(data) as iterator:
@@ -109,7 +109,7 @@ def test_a_state_goes_from_hosts_to_hosts_to_hosts():
 @pytest.mark.parametrize("source", ["shuffled", "filtered in workers", "pool"])
 @pytest.mark.parametrize("hosts", [(7, 3), (7, 7), (50, 2)], ids=str)
 def test_a_state_of_the_last_round_leads_to_what_is_left(source, step, hosts):
-    """Also that of a host without an element in the incomplete round, though its workers have come to the end."""
+    """Also from a host without an element in the incomplete turn, even if its workers reached the end."""
 
     def share(count):
         return [CONTINUE[step](SOURCES[source](), i, count) for i in range(count)]
@@ -136,7 +136,7 @@ def test_programs_without_a_shard_are_one_host():
 
 
 def test_a_state_within_a_round_leads_one_host_on():
-    """Of hosts without drop_remainder a state says how much of a round is left, also to a program without shard."""
+    """Without drop_remainder a host's state records its position within the turn, also for a program without shard."""
     for i in range(3):
         with iter(stream(range(20)).shard(i, 3)) as iterator:
             next(iterator)
@@ -219,7 +219,7 @@ BY_NUMBER = {".shuffle(...)", ".sort(...)", ".window(...)", ".take(...)", ".skip
 @pytest.mark.parametrize("step", REFUSED)
 @pytest.mark.parametrize("count", [COUNT, COUNT + 1])
 def test_the_state_of_another_host_serves_where_all_are_at_one_place(step, count):
-    """Steps that count go on where hosts have equally many; what looks at elements has a state on each host."""
+    """Counting steps continue if hosts get equally many; steps that look at elements have one state per host."""
     data = [REFUSED[step](pipeline.dataset(range(count)).shard(i, 2)) for i in range(2)]
     mine = [numbers_in(each) for each in data[1]]
     for k, state in enumerate(states_of(data[0])[:30]):
@@ -241,7 +241,7 @@ def numbers_in(element):
 
 
 def test_examples_that_a_map_leaves_out():
-    """The map runs behind a shard that is written behind it, unless all hosts get equally many."""
+    """The map runs after a shard written behind it, unless all hosts get equally many."""
 
     def rare(x):
         if x % 7 == 3:
@@ -267,7 +267,7 @@ def test_examples_that_a_map_leaves_out():
 
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_shares_of_sources(shuffle):
-    """Of the same number of hosts with as many rows each, any state serves all; of files it does not."""
+    """With equal row counts, any host's state serves all hosts; with files it does not."""
     for rows in (48, 49):
         data = [pipeline.arrays(np.arange(rows), shuffle=shuffle, seed=1, shard=(i, 2), num_epochs=2) for i in range(2)]
         with iter(data[0].batch(4)) as iterator:

@@ -1,4 +1,4 @@
-"""A state is loaded by the same recipe with another `prefetch`, or none, anywhere in it: the same elements come."""
+"""A state loads with another `prefetch`, or none, anywhere in the recipe: the same elements come."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A state of a mix goes on with other weights and other inputs: what was read stays read."""
+"""A mix's state continues with other weights and inputs; elements already read stay read."""
 
 import json
 
@@ -18,7 +18,7 @@ def mixed(weights, by, names="ab"):
 
 
 def named_stream(name):
-    """A stream whose recipe is not that of another one."""
+    """A stream whose recipe differs from the others."""
 
     def items():
         yield from PARTS[name]
@@ -41,7 +41,7 @@ BEHIND = {
 
 
 def tokens_in(elements):
-    """All tokens, without padding, sorted."""
+    """Return all tokens, without padding, sorted."""
     arrays = [np.zeros(0), *(each["tokens"] if isinstance(each, dict) else each for each in elements)]
     tokens = np.abs(np.concatenate([np.ravel(each) for each in arrays]))
     return sorted(tokens[tokens > 0].tolist())
@@ -63,7 +63,7 @@ def test_nothing_is_lost_or_doubled(behind, by):
             other.load_state_dict(state, allow={"weights"})
             found += [next(other) for _ in range(3)]
             state = json.loads(json.dumps(other.state_dict()))
-        with iter(add(mixed([6, 1], by))) as again:  # which needs no word
+        with iter(add(mixed([6, 1], by))) as again:  # without `allow`
             again.load_state_dict(state)
             found += [next(again)]
             state = again.state_dict()
@@ -111,7 +111,7 @@ def test_new_inputs_bring_their_own_seeds_and_mixes():
     assert sorted(found) == list(range(40))
 
 
-AT_ONCE = ("nothing", "batch", "prefetch")  # steps that hold nothing, so that an input may be left out at any time
+AT_ONCE = ("nothing", "batch", "prefetch")  # steps with no buffer, so an input may be removed at any time
 
 
 @pytest.mark.parametrize("by", [None, len], ids=["examples", "tokens"])
@@ -123,7 +123,7 @@ def test_an_input_is_left_out(behind, by):
         with iter(add(mixed({"c": 1, "a": 5}, by, "ca"))) as other:
             other.load_state_dict(state, allow={"weights"})
             state = json.loads(json.dumps(other.state_dict()))
-        with iter(add(mixed({"c": 1, "a": 5}, by, "ca"))) as again:  # which needs no word
+        with iter(add(mixed({"c": 1, "a": 5}, by, "ca"))) as again:  # without `allow`
             again.load_state_dict(state)
             following = [next(again) for _ in range(4)]
             state = json.loads(json.dumps(again.state_dict()))
@@ -354,6 +354,6 @@ def test_more_inputs_behind_the_last_elements_come_whole_or_are_refused(behind):
                 assert k
                 continue
             assert numbers([*found, *iterator]) == {number for part in parts for number in part}
-        with iter(make(2)) as iterator:  # with the same inputs it goes on in any case
+        with iter(make(2)) as iterator:  # with the same inputs it always continues
             iterator.load_state_dict(state)
             assert numbers([*found, *iterator]) == {number for part in parts[:2] for number in part}

@@ -1,4 +1,4 @@
-"""A state loads with workers where there were none, and without where there were some, wherever choices stand."""
+"""A state saved with workers loads without them, and the reverse, wherever choices are made."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ PARTS = {
 }
 
 
-# A third of the pairs, with each part at both places; the others run every night.
+# A third of the pairs, with each part in both positions; the others run every night.
 PAIRS = [
     pytest.param(before, last, marks=[pytest.mark.slow] * ((i + j) % 3 != 0))
     for (i, before), (j, last) in itertools.product(enumerate(PARTS), repeat=2)
@@ -65,7 +65,10 @@ WORKERS = {
 @pytest.mark.parametrize("kind", WORKERS)
 @pytest.mark.parametrize("used", [False, True])
 def test_a_recipe_pickles_with_its_workers(kind, used):
-    """Also when they have run: they are a description, and the copy starts its own. Maps that share them still do."""
+    """Also after running: workers in the recipe are a description, so the copy starts its own.
+
+    Maps that share them still do.
+    """
     workers = WORKERS[kind]()
     data = pipeline.dataset([-1, 2]).map(abs, workers=workers).map(float, workers=workers)
     if used:

@@ -1,4 +1,4 @@
-"""Sources that keep a place of their own resume everywhere, also where a pool reads from before their turn again."""
+"""Sources with their own position resume everywhere, also if a pool reads ahead from earlier positions."""
 
 import collections
 import itertools
@@ -23,7 +23,7 @@ class Place:
 
 
 class Lines(Place):
-    """An iterator that says where it is."""
+    """An iterator that reports its position."""
 
     def __iter__(self):
         return self
@@ -36,7 +36,7 @@ class Lines(Place):
 
 
 class Passes(Place):
-    """The same again and again."""
+    """The same elements in each pass."""
 
     def __iter__(self):
         while self.number < 12:
@@ -119,7 +119,7 @@ def test_batches_of_another_size_before_its_turn():
     "chain", [lambda data: data, lambda data: data.shuffle(2, seed=1).batch(2).prefetch(1)], ids=["alone", "chain"]
 )
 def test_states_that_json_would_change(chain, state, said):
-    """They would come back as something else, in another process only."""
+    """In another process they would load as something else."""
 
     class Odd(Lines):
         def state_dict(self):

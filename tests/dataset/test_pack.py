@@ -1,4 +1,4 @@
-"""pack: sequences in rows of one length, with segments, positions, labels and cumulative lengths."""
+"""pack: sequences in rows with equal length, with segments, positions, labels and cumulative lengths."""
 
 import numpy as np
 import pytest
@@ -13,12 +13,12 @@ FITS = METHODS[1:]
 
 
 def lengths_of(rows):
-    """The lengths of the pieces of each row."""
+    """Return the piece lengths per row."""
     return [np.unique(row["segment_ids"][row["segment_ids"] > 0], return_counts=True)[1].tolist() for row in rows]
 
 
 def documents(count, seed=0, most=40):
-    """Sequences that differ in all numbers."""
+    """Sequences whose numbers all differ."""
     rng = np.random.default_rng(seed)
     ends = np.cumsum(rng.integers(0, most, count))
     return np.split(np.arange(1, ends[-1] + 1), ends[:-1])
@@ -114,7 +114,7 @@ def test_truncated_sequences_keep_their_begin_and_end(method):
     assert packed(4, end=-2)[0] == [-2, -2, -2, 1, 2, 3, 21, 22, 31, 32, 33]
     begun, rows = packed(4, begin=-1, labels=True)
     assert begun == [-1, -1, -1, 1, 2, 3, 21, 22, 31, 32, 33]
-    assert rows[0]["labels"].tolist() == [1, 2, 3, 4]  # without an end, its last label is the token that was cut off
+    assert rows[0]["labels"].tolist() == [1, 2, 3, 4]  # without an end token, its last label is the token cut off
 
 
 def test_a_row_without_room_between_begin_and_end():

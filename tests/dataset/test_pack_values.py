@@ -1,4 +1,4 @@
-"""pack changes no value: what does not fit into a row as it is, is an error that says so."""
+"""pack changes no value: if a value does not fit into a row unchanged, a clear error is raised."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""prefetch: a thread prepares elements ahead, which changes nothing of them."""
+"""prefetch: a thread prepares elements ahead, without changing them."""
 
 import sys
 import threading
@@ -52,7 +52,7 @@ def test_auto_says_what_to_write():
 
 
 class Items:
-    """Items that note which thread asks for them, of which one may fail."""
+    """Items that record the thread asking for them; one may fail."""
 
     def __init__(self, fails=None):
         self.fails, self.threads = fails, set()
@@ -125,7 +125,7 @@ ENDINGS = {
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_system_exit_in_the_thread_is_as_without_it(ending):
-    """It is no error of the data: the next call continues after the last element, and calls the function again."""
+    """It is not an error in the data: the next call continues after the last element, and calls the function again."""
     for n in (0, 2):
         with iter(ENDINGS[ending]().prefetch(n)) as iterator:
             assert [next(iterator) for _ in range(3)] == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""Examples that come one by one, out of iterators and functions: kept as they were when they came."""
+"""Single examples from iterators and functions keep the value they had when they arrived."""
 
 import collections
 import functools
@@ -9,13 +9,13 @@ import pytest
 from tracing import kept_alive
 
 import pipeline
-from pipeline._calls import Kept, call_each  # called by itself with a list that no dataset lets functions see
+from pipeline._calls import Kept, call_each  # called directly, with a list no dataset passes to functions
 
 Point = collections.namedtuple("Point", "x y")
 
 
 def refilled(count, shape=(3,)):
-    """One array, again and again."""
+    """One array, filled repeatedly."""
     buffer = np.zeros(shape)
     for i in range(count):
         buffer[...] = i
@@ -129,7 +129,7 @@ def test_numbers_and_texts_have_the_same_dtypes_whoever_makes_them(workers):
 
 
 class Swapping(str):
-    """A key that, compared with another one, replaces the values of its dict by larger ones."""
+    """A key whose comparison replaces the values in its dict by larger ones."""
 
     __hash__ = str.__hash__
     example = None

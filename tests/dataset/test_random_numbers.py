@@ -1,4 +1,4 @@
-"""example_rng: what its numbers depend on, and that no two functions, inputs, passes or draws get the same ones."""
+"""example_rng: what its numbers depend on; no two functions, inputs, epochs or draws share them."""
 
 import contextlib
 import itertools
@@ -16,12 +16,12 @@ def draw():
 
 
 def drawn(x):
-    """A new number for each call."""
+    """Return a new number per call."""
     return draw()
 
 
 def noted(x):
-    """The element, and a new number."""
+    """Return the element and a new number."""
     return *(x if isinstance(x, tuple) else (x,)), draw()
 
 

@@ -1,4 +1,4 @@
-"""Iterators as sources: read once, by one loop at a time, and never by a look."""
+"""Iterators as sources: read once, by one iterator at a time, and never by inspection."""
 
 import asyncio
 import pickle
@@ -76,7 +76,7 @@ def test_a_queue_whose_get_must_be_awaited_is_not_read_by_iter():
 
 
 class BeginsAnew:
-    """An iterator that is ready only after `iter`, and begins anew with each."""
+    """An iterator that is ready only after `iter`, and restarts at each."""
 
     def __iter__(self):
         self.number = 0

@@ -1,4 +1,4 @@
-"""repeat: pass after pass, each in its own order."""
+"""repeat: epoch after epoch, each in its own order."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""replay: draws with replacement from what threads add, by priority, at a rate that holds back whoever is ahead."""
+"""replay: draws with replacement from examples that threads add, by priority, limiting whichever side is ahead."""
 
 import contextlib
 import itertools
@@ -132,7 +132,7 @@ def test_priorities_decide_how_often():
 def test_priorities_can_be_updated():
     buffer = pipeline.replay(8, priorities=True, seed=1)
     keys = [buffer.add(i) for i in range(12)]
-    assert buffer.update(keys, 0) == 8  # four have gone
+    assert buffer.update(keys, 0) == 8  # four have been removed
     assert buffer.update([5, 7, 7], [1, 9, 3]) == 3
     [sample] = drawn(buffer, 1, 4000)
     assert set(sample.key) == {5, 7}
@@ -193,7 +193,7 @@ def test_the_rate_holds_back_whoever_is_ahead():
         next(samples)
         next(samples)
         call.result()
-        for _ in range(8):  # 3 inserts are 6 samples, and 4 may be ahead
+        for _ in range(8):  # 3 inserts allow 6 samples, and 4 may be ahead
             samples.next(timeout=0)
         with pytest.raises(pipeline.DeadlineExceededError):
             samples.next(timeout=0)
@@ -229,7 +229,7 @@ def test_threads_add_while_others_sample(priorities):
 
 @pytest.mark.parametrize("seed", range(25))
 def test_any_order_of_calls(seed):
-    """Against a dict of priorities: what is held, who can be drawn, and how probably."""
+    """Compare with a dict of priorities: the examples held, which can be drawn, and how probably."""
     random = np.random.default_rng(seed)
     capacity = int(random.choice([1, 2, 5, 17, 300]))
     buffer = pipeline.replay(capacity, priorities=True, seed=seed)
@@ -320,7 +320,7 @@ def test_arrays_of_every_dtype_are_copied_and_checked(name):
     buffer.add({"x": given})
     given[:] = given[::-1].copy()
     given[0] = given[1]
-    for _ in range(2):  # as `add` copies, and each draw too
+    for _ in range(2):  # because `add` copies, and each draw too
         drawn_one = next(iter(buffer))["x"]
         assert drawn_one.tolist() == before
         drawn_one[:] = drawn_one[1]
@@ -330,7 +330,7 @@ def test_arrays_of_every_dtype_are_copied_and_checked(name):
         batch[:] = batch[0, 1]
     with raises(pipeline.InvalidArgumentError, "'replay': component 'x' has shape [3], and in the first example [2]"):
         buffer.add({"x": np.zeros(3, given.dtype)})
-    if name != "objects":  # which hold anything
+    if name != "objects":  # they hold anything
         with raises(TypeError, "'replay': component 'x' has dtype complex128, and in the first example"):
             buffer.add({"x": np.zeros(2, complex)})
     assert buffer.inserted == 1
@@ -544,7 +544,7 @@ def test_masked_values():
 
 def test_a_signal_handler_may_close_it_anywhere_in_add():
     def add_and_close(line):
-        """Call `close` at a line of `add`, in its own thread, as a handler does; return whether the line came."""
+        """Call `close` at a line within `add`, in its own thread, as a handler does; return whether the line ran."""
         buffer, lines = pipeline.replay(2), itertools.count()
 
         def step(frame, event, _):
@@ -590,7 +590,7 @@ def nested(capacity=10, count=17, **options):
 
 
 def contents(buffer):
-    """The numbers of the examples, oldest first, all of which are what was added."""
+    """Return the examples' numbers, oldest first, and check that they are complete."""
     found = buffer.state_dict()["examples"]
     numbers = found["next"][0].tolist()
     wanted = [example(number) for number in numbers]
@@ -725,7 +725,7 @@ def test_objects_have_no_place_in_files(tmp_path):
 
 
 def test_examples_whose_types_are_those_of_the_first_and_others():
-    """The former are stored as they are; all give the same."""
+    """Examples with the first one's types are stored as they are; all give the same."""
     buffer = pipeline.replay(10)
     alike = [{"a": 1, "b": 2.5}, {"b": 2.5, "a": 1}, {"a": np.int8(1), "b": np.float16(2.5)}, {"a": True, "b": 2.5}]
     for given in alike:

@@ -1,4 +1,4 @@
-"""collate="row_splits" gives (values, row_splits) for each batch, also where its rows happen to have one length."""
+"""collate="row_splits" gives (values, row_splits) per batch, even if all its rows have the same length."""
 
 import numpy as np
 import pytest

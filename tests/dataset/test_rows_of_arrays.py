@@ -1,4 +1,4 @@
-"""Batches of rows of arrays: values, states, counts and end, in one thread, in several, and in a forked process."""
+"""Batches from array rows: values, states, counts and end, in one thread, in several, and after a fork."""
 
 import gc
 import os
@@ -34,7 +34,7 @@ def same(one, other):
 
 
 def of_passes():
-    """Chains over several passes, which end within a batch of 7, and what a pass consists of."""
+    """Chains over several epochs that end within a batch of 7, and the elements per epoch."""
     rows = pipeline.arrays(FORMS["tuple"])
     return {
         "in order": (rows.repeat(3), [rows] * 3),
@@ -64,7 +64,7 @@ def test_passes_over_arrays_resume(chain):
             found.append(labels.tolist())
             states.append(iterator.state_dict())
     assert [label for batch in found for label in batch] == expected
-    with iter(repeated.map(lambda example: example[1]).batch(7)) as other:  # whose rows are no columns
+    with iter(repeated.map(lambda example: example[1]).batch(7)) as other:  # whose rows are not columns
         assert [labels.tolist() for labels in other] == found
     for k in [0, 1, 200, 428, 429, 700, len(found) - 1, len(found)]:
         with iter(repeated.batch(7)) as resumed:
@@ -149,7 +149,7 @@ def test_elements_are_counted():
 
 @pytest.mark.parametrize("mapped", [False, True])
 def test_several_threads_share_them(mapped):
-    """Each batch goes to one thread, and counts only grow."""
+    """Each batch reaches one thread, and counts only grow."""
     data = batches(size=3, num_epochs=20, shuffle=True, seed=1)
     with iter(data.map(tuple) if mapped else data) as iterator:
         seen, over = [], threading.Event()
@@ -213,7 +213,7 @@ def test_a_forked_process_needs_an_iterator_of_its_own():
 
 @pytest.mark.parametrize("size", [300, 9000])
 def test_memory_is_used_again_when_nobody_has_it(size):
-    """Batches of more than 1 and 32 MiB."""
+    """Batches above 1 and 32 MiB."""
     rows = np.arange(2 * size * 600, dtype=np.int64).reshape(-1, 600)
     seen = set()
     with iter(pipeline.arrays(rows, num_epochs=4).batch(size)) as iterator:
@@ -231,7 +231,7 @@ def test_memory_is_used_again_when_nobody_has_it(size):
 
 
 def test_a_finalizer_that_takes_a_batch_meanwhile():
-    """Each batch comes once: to the finalizer, or it is refused and the loop gets all."""
+    """Each batch comes once: the finalizer receives it, or is refused and the loop gets all."""
     found, refused = [], []
 
     class Cycle:
@@ -251,7 +251,7 @@ def test_a_finalizer_that_takes_a_batch_meanwhile():
             for _ in range(200):
                 gc.disable()
                 Cycle()
-                gc.set_threshold(1)  # the next object that may be part of a cycle brings the finalizer
+                gc.set_threshold(1)  # the next object in a possible cycle runs the finalizer
                 gc.enable()
                 found.append(int(next(iterator)["y"][0]))
         finally:

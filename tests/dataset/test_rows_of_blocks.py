@@ -1,4 +1,4 @@
-"""Batches of the rows of blocks are those of the rows as blocks of their own, and resume at each of them."""
+"""Batches over rows in blocks equal those over single rows, and resume at each row."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import pytest
 
 import pipeline
 
-SIZES = [1000, 1, 7, 512, 64, 0, 129, 300]  # of blocks
+SIZES = [1000, 1, 7, 512, 64, 0, 129, 300]  # block sizes
 ROWS = sum(SIZES)
 
 
@@ -36,7 +36,7 @@ BLOCKS = {
 
 
 class Blocks:
-    """Blocks of one kind, again in each pass."""
+    """Blocks with one dtype, the same in each epoch."""
 
     def __init__(self, kind):
         self.make = BLOCKS[kind]
@@ -46,7 +46,7 @@ class Blocks:
 
 
 def one_by_one(kind):
-    """The rows, each as a block of its own."""
+    """Return each row as a separate block."""
     make = BLOCKS[kind]
     return [make(i, i + 1) for begin, end in ends() for i in range(begin, end)] if kind != "read only" else None
 

@@ -1,4 +1,4 @@
-"""shard: every n-th element is a host's; together the hosts have each once. See test_hosts.py for draws."""
+"""shard: each host gets every n-th element; together they have each once. See test_hosts.py for draws."""
 
 import itertools
 
@@ -63,7 +63,7 @@ NUMBERS = np.arange(48)
 @pytest.mark.parametrize("prefetch", [0, 2])
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_other_hosts_with_other_batches_go_on(hosts, prefetch, shuffle):
-    """What docs/reproducibility.md promises: together they take as much as before."""
+    """As docs/reproducibility.md promises, if together they take as much as before."""
 
     def batches(i, n):
         data = pipeline.arrays(NUMBERS, shuffle=shuffle, seed=1).shard(i, n).batch(12 // n)

@@ -1,4 +1,4 @@
-"""shuffle: everything, by number; or a pool of a size."""
+"""shuffle: everything, by index; or through a buffer of a given size."""
 
 import numpy as np
 import pytest
@@ -18,14 +18,14 @@ def test_a_pool(source, size):
     check(data, found)
     assert sorted(found) == list(range(30))
     assert found != list(range(30))
-    assert all(x <= i + size - 1 for i, x in enumerate(found))  # no element comes before it is in the pool
+    assert all(x <= i + size - 1 for i, x in enumerate(found))  # no element comes before it is in the buffer
 
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_pool_needs_memory_for_the_elements_there_are(source):
     data = SOURCES[source].shuffle(10**7, seed=1)
     expected = list(SOURCES["stream"].shuffle(100, seed=1))
-    with memory_below(8_000_000):  # a number for each place is 80 MB
+    with memory_below(8_000_000):  # one number per position is 80 MB
         assert list(data) == expected
         with iter(data) as iterator, iter(data) as resumed:
             assert [next(iterator) for _ in range(9)] == expected[:9]
@@ -80,7 +80,7 @@ CHOSEN = {
 @pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
 @pytest.mark.parametrize("workers", [None, 2])
 def test_elements_keep_their_numbers_in_a_pool(chosen, workers):
-    """What numbers or draws behind a choice does so for an element's place, wherever the pool then stands."""
+    """Steps that number elements or draw per element after a choice use the position, wherever the buffer is."""
 
     def data(function):
         return chosen(pipeline.dataset(range(12)).map(int, workers=workers)).map(function, seed=1)
@@ -98,7 +98,7 @@ class Lost(Exception):
 
 
 def pieces(fails=None):
-    """Elements in blocks of five, of which one may be lost."""
+    """Elements in blocks of five; one block may be lost."""
 
     def blocks():
         for number in range(6):
@@ -117,7 +117,7 @@ def test_what_several_blocks_draw_is_the_same_for_all_batches(n):
 @pytest.mark.parametrize("n", [1, 2, 7, 12])
 def test_what_was_drawn_comes_before_the_error_of_the_input(n):
     whole = [int(row) for row in pieces()]
-    drawn = 20 - 7  # the others of the blocks before wait in the pool
+    drawn = 20 - 7  # the other elements before it wait in the buffer
     batches = iter(pieces(fails=4).batch(n))
     got = [row for _ in range(drawn // n) for row in next(batches).tolist()]
     assert got == whole[: len(got)]
@@ -139,7 +139,7 @@ def test_the_error_comes_once_more_after_a_state():
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 @pytest.mark.parametrize("length", [1, 2, 4])
 def test_states_of_small_buffers_load_with_and_without_workers(size, length):
-    """With buffers that hold nothing between two examples, and such that hold all."""
+    """With buffers that hold nothing between two examples, and with buffers that hold everything."""
 
     def made(**workers):
         return pipeline.arrays(np.arange(length)).map(int, **workers).enumerate().shuffle(size, seed=1)

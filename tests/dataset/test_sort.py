@@ -1,4 +1,4 @@
-"""sort: runs of n elements, each in the order of a key."""
+"""sort: runs with n elements, each ordered by a key."""
 
 import gc
 import json
@@ -145,7 +145,7 @@ def test_little_of_a_batch_is_padding():
 
 
 def test_examples_keep_their_numbers(make):
-    """By which they draw."""
+    """Their random numbers depend on these."""
     expected = runs(list(make(VALUES).map(drawn, seed=1)), 5, lambda pair: by_third(pair[0]))
     check(make(VALUES).sort(5, by_third).map(drawn, seed=1), expected)
 
@@ -224,14 +224,14 @@ WRONG = {
     "the end": (lambda x: next(iter(())), "key_of raised StopIteration"),
     "draws": (lambda x: pipeline.example_rng(), "the key of sort must not draw: draw in a map before it"),
 }
-FIRST = [1, 3, 4, 4]  # a run before
+FIRST = [1, 3, 4, 4]  # the run before
 AFTER = [7, 11, 5, 2, 9]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("name", WRONG)
 def test_a_run_whose_keys_cannot_be_had_or_compared(make, name, reverse):
-    """It comes after the runs before it, once, and again in a run that goes on from there."""
+    """The error comes once, after the runs before it, and again if a run resumes there."""
     key, text = WRONG[name]
     at = []
 
@@ -254,7 +254,7 @@ def test_a_run_whose_keys_cannot_be_had_or_compared(make, name, reverse):
 
 
 class Moody:
-    """A key that cannot be compared, but for the second time."""
+    """A key whose first comparison fails."""
 
     count = 0
 
@@ -316,11 +316,11 @@ def test_no_more_than_a_run_is_in_memory():
         if i % 100 in (0, 1, 50, 99):
             gc.collect()
         most = max(most, len(alive))
-    assert most <= 102  # the element of this loop is one of the run before, and the generator holds one
+    assert most <= 102  # this loop's element is in the run before, and the generator holds one
 
 
 def test_close_does_not_wait_for_a_run():
-    """Nobody waits for a run of 10**9 examples, each of which another thread makes."""
+    """The run has 10**9 examples, each computed in another thread."""
     begun = threading.Event()
 
     def key(x):

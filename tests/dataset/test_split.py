@@ -1,4 +1,4 @@
-"""split: two parts that are the same in every run, whole together, and apart."""
+"""split: two disjoint parts, equal in every run and complete together."""
 
 import pickle
 
@@ -37,7 +37,7 @@ def test_the_parts_are_disjoint_whole_and_in_order_however_elements_come(kind, f
     assert one == sorted(one)
     assert other == sorted(other)
     assert sorted(one + other) == list(range(1000))
-    assert abs(len(one) - 1000 * fraction) < 80  # five standard deviations of the widest
+    assert abs(len(one) - 1000 * fraction) < 80  # five standard deviations at the widest
     assert one == list(pipeline.dataset(range(1000)).split(fraction, seed=3)[0])
 
 
@@ -74,7 +74,7 @@ def test_all_elements_of_a_key_are_in_one_part(by):
     users = [{row["user"] for row in part} for part in (one, other)]
     assert not users[0] & users[1]
     assert sorted(row["x"] for row in one + other) == list(range(1000))
-    assert 20 < len(users[0]) < 48  # of 50, with 35 expected
+    assert 20 < len(users[0]) < 48  # out of 50, with 35 expected
 
 
 def test_keys_are_the_same_in_every_process():

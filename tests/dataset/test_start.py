@@ -1,4 +1,4 @@
-"""`start` begins to read before the first `next`; a prefetch at the end begins to work."""
+"""`start` begins to read before the first `next`; a final prefetch begins to work."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""take: the first elements, without more being asked of the input."""
+"""take: the first elements, without requesting more from the input."""
 
 import pytest
 from dataset_contract import check, stream

@@ -1,4 +1,4 @@
-"""A state behind `batch(max_wait=...)` is where its last batch ended, though batches made again have other sizes."""
+"""A state after `batch(max_wait=...)` is where its last batch ended, although recomputed batches have other sizes."""
 
 import itertools
 import json

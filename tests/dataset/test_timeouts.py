@@ -1,4 +1,4 @@
-"""next(timeout=): what a thread has yet to prepare when the time is up is not lost, wherever in a chain it is."""
+"""next(timeout=): elements a thread has yet to prepare at the timeout are not lost, anywhere in a chain."""
 
 import functools
 import itertools
@@ -16,7 +16,7 @@ ITEMS = 60
 
 
 class Gate:
-    """A function that lets items through one by one; `open` lets the next one through."""
+    """A function that holds items; `open` lets the next one through."""
 
     def __init__(self):
         self._tickets = threading.Semaphore(0)
@@ -71,7 +71,7 @@ def test_nothing_is_lost_when_the_time_is_up_and_states_are_exact(chain, source)
             except DeadlineExceededError:
                 late += 1
                 gate.open()
-        gate.open(1000)  # what comes after the last one
+        gate.open(1000)  # after the last one
         assert next(iterator, None) is None
     assert late
     assert got == expected
@@ -124,7 +124,7 @@ def test_ends_that_can_be_waited_for(chain):
 
 
 class Blocking:
-    """Item 3 comes when it is let go, at the latest after a minute, in which no test may end well."""
+    """Item 3 comes when released, at the latest after a minute, by which time no test can pass."""
 
     def __init__(self):
         self.go = threading.Event()
@@ -156,7 +156,7 @@ HELD = {
 
 @pytest.mark.parametrize("chain", HELD.values(), ids=HELD)
 def test_a_call_that_takes_long_in_a_thread_holds_up_no_timeout(chain):
-    """The call is still under way when `next` gives up, and its result comes with a later one."""
+    """The call is still running when `next` gives up, and a later one returns its result."""
     blocking = Blocking()
     with iter(chain(blocking)) as iterator:
         in_time = functools.partial(iterator.next, timeout=0.5)
@@ -237,7 +237,7 @@ def exhaust(iterator, timeout):
 @pytest.mark.parametrize("where", ["source", "function"])
 @pytest.mark.parametrize("timeout", [None, 60])
 def test_a_time_of_their_own_that_is_up_is_an_error(chain, where, timeout):
-    """As that of an iterator within a function."""
+    """Such as from an iterator within a function."""
 
     def late(item):
         if item == 26:

@@ -1,4 +1,4 @@
-"""to_arrays: a dataset that fits into memory as arrays."""
+"""to_arrays: a dataset that fits into memory, as arrays."""
 
 import numpy as np
 import pytest

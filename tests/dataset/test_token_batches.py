@@ -1,4 +1,4 @@
-"""batch and bucket by tokens, and what rows are padded to."""
+"""batch and bucket by tokens, and row padding."""
 
 import chains
 import numpy as np

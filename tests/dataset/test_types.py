@@ -1,4 +1,4 @@
-"""Types of elements are those that your code returns, with no workers, with threads and with processes."""
+"""Elements have the types your code returns, with no workers, with threads and with processes."""
 
 import collections
 import contextlib
@@ -91,7 +91,7 @@ VALUES = {
 
 
 def described(value):
-    """A value as text: its type, order, dtype, shape and bits, and those of all that it holds."""
+    """Return a value as text: type, order, dtype, shape and bits, recursively."""
     if isinstance(value, np.ndarray):
         content = [described(each) for each in value.flat] if value.dtype.hasobject else value.tolist()
         return "array", value.dtype.str, value.shape, content
@@ -132,7 +132,7 @@ def workers():
 @pytest.mark.parametrize("mode", ["none", "threads", "processes"])
 @pytest.mark.parametrize("name", VALUES)
 def test_of_one_value_again_and_again(name, mode, workers):
-    """Chunks of values that are alike are sent, and kept, in another way than mixed ones."""
+    """Chunks of similar values are sent and stored differently from mixed ones."""
     expected = [described(VALUES[name])] * 20
     data = pipeline.dataset([name] * 20)
     assert [described(each) for each in data.map(value_of, workers=workers[mode])] == expected
@@ -157,7 +157,7 @@ def test_of_values_that_are_mixed(mode, seed, workers):
 
 
 class Tensor:
-    """What makes an array of itself, as the tensors of others do."""
+    """Converts itself to an array, like other libraries' tensors."""
 
     def __array__(self, dtype=None, copy=None):
         return np.arange(3)
@@ -169,7 +169,7 @@ def tensors(form):
 
 @pytest.mark.parametrize("mode", ["none", "threads", "processes"])
 def test_tensors_alone_and_in_dicts_become_arrays(mode, workers):
-    """In tuples and lists they stay tensors, and so they are in each form in the items of a dataset of others."""
+    """In tuples and lists they stay tensors, also in the items of any other dataset."""
     forms = ["alone", "tuple", "list", "dict"]
     alone, in_tuple, in_list, in_dict = pipeline.dataset(forms).map(tensors, workers=workers[mode])
     assert [type(each) for each in (alone, in_tuple[0], in_list[0], in_dict["x"])] == [
@@ -246,7 +246,7 @@ def same(example):
 
 
 class Attributes(Mapping):
-    """Its keys are its attributes, and any other is a KeyError."""
+    """Its keys are its attributes, and any other key is a KeyError."""
 
     def __init__(self, **given):
         vars(self)["_given"] = given

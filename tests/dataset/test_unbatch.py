@@ -1,4 +1,4 @@
-"""unbatch: the rows of batches."""
+"""unbatch: rows from batches."""
 
 import numpy as np
 import pytest

@@ -38,7 +38,7 @@ COLUMNS = {
 @pytest.mark.parametrize("names", [["rows"], ["others", "rows"], ["odd", "others"]])
 @pytest.mark.parametrize(("size", "stride"), [(4, 4), (7, 3), (5, 1), (3, 8)])
 def test_windows_of_columns(names, size, stride):
-    """Full ones are made together where they do not leave gaps; and each has arrays of its own."""
+    """Full windows are built together unless they leave gaps; each has separate arrays."""
     columns = {name: COLUMNS[name] for name in names}
     begins = range(0, 200, stride)
     windows = [{name: column[i : i + size] for name, column in columns.items()} for i in begins]

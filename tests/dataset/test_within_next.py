@@ -1,4 +1,4 @@
-"""A function that `next` calls may not use the iterator as if it waited outside: it would wait for itself."""
+"""A function called by `next` may not use the iterator like an outside caller, because it would wait for itself."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def test_the_workers_of_one_iterator_may_use_another():
     shared = pipeline.threads(2)
     with iter(pipeline.dataset([0] * 5).map(function, workers=shared).prefetch(1)) as iterator:
         assert sorted(iterator) == [0, 10, 20, 30, 40]
-    assert [next(other) for _ in range(5)] == [50, 60, 70, 80, 90]  # threads that worked for one are not of it
+    assert [next(other) for _ in range(5)] == [50, 60, 70, 80, 90]  # threads that served one iterator are free again
 
 
 def test_reading_where_it_stands_is_none():

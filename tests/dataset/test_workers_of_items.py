@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*shares:RuntimeWarning")
 
 
 class Squares:
-    """Items that are computed."""
+    """Items computed on access."""
 
     def __init__(self, count=7, fails=()):
         self.count, self.fails = count, fails
@@ -29,14 +29,14 @@ class Squares:
 
 
 class Drawn(Squares):
-    """Items with random numbers of the generator that a whole process shares."""
+    """Items with random numbers from a generator shared by the process."""
 
     def __getitem__(self, index):
         return random.random()
 
 
 class Gone(Squares):
-    """Items that are None."""
+    """Items equal to None."""
 
     def __getitem__(self, index):
         return None if index == 3 else index

@@ -1,4 +1,4 @@
-"""Errors name the transformation that they come from, the line where it was written, and the examples."""
+"""Errors name their transformation, the line where it was written, and the examples."""
 
 import copy
 import inspect
@@ -67,7 +67,7 @@ class Items:
 
 
 def written(call, name):
-    """The note of an error in a chain that a lambda of CHAINS makes."""
+    """Return the note on an error from a chain that a lambda in CHAINS makes."""
     name = {"pipeline.mix(...)": "pipeline.interleave(...)"}.get(name, name).strip()
     return f"in {name} written at tests/dataset/{__name__}.py:{inspect.getsourcelines(call)[1]}"
 

@@ -1,4 +1,4 @@
-"""Errors of examples that do not fit a transformation name what came and what was expected."""
+"""If an example does not fit a transformation, the error names both the value and the expectation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Options that a transformation does not have, or of another type: a TypeError where the chain is written."""
+"""Unknown options, or options with a wrong type, raise a TypeError where the chain is written."""
 
 import pytest
 

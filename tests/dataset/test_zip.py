@@ -1,4 +1,4 @@
-"""zip: tuples of elements of several datasets, as long as each has one."""
+"""zip: tuples with one element per dataset, until the shortest ends."""
 
 import numpy as np
 from dataset_contract import check, stream

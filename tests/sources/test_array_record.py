@@ -1,4 +1,4 @@
-"""array_record: records by number. `make test-sources` installs its library; elsewhere these are skipped."""
+"""array_record: records by index. `make test-sources` installs its library; elsewhere these are skipped."""
 
 import os
 import pickle
@@ -14,11 +14,11 @@ from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgum
 module = pytest.importorskip("array_record.python.array_record_module", reason="make test-sources installs it")
 
 COUNT = 40
-ENDS = [(0, 9), (9, 9), (9, 27), (27, COUNT)]  # of the records in each file; one is empty
+ENDS = [(0, 9), (9, 9), (9, 27), (27, COUNT)]  # records in each file; one file is empty
 
 
 def raises(cls, *parts):
-    """Expect an error that has these texts in order."""
+    """Expect an error with these texts in order."""
     return pytest.raises(cls, match="(?s)" + ".*".join(map(re.escape, parts)))
 
 
@@ -87,7 +87,7 @@ class TestDamage:
             list(pipeline.array_record(path))
 
     def test_bytes_that_were_changed(self, tmp_path):
-        """A checksum finds them, and the records before them are given."""
+        """A checksum detects the change, and the records before it are delivered."""
         path = tmp_path / "a"
         records = [os.urandom(1000) for _ in range(500)]
         write(path, records, "group_size:1,uncompressed")

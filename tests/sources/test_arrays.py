@@ -1,4 +1,4 @@
-"""arrays: in memory, in files, in HDF5 and Zarr, and sequences of any kind."""
+"""arrays: in memory, in files, in HDF5 and Zarr, and any kind of sequence."""
 
 import dataclasses
 import os
@@ -66,13 +66,13 @@ class TestMappedFiles(TestFiles):
 class TestLargeFiles(TestFiles):
     @pytest.fixture(autouse=True)
     def _large(self, monkeypatch):
-        monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0)  # so that a small file is read as large ones are
+        monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0)  # so that a small file is read like a large one
 
 
 class TestFilesOfAnyKind:
     @pytest.fixture(params=["whole", "by row", "mapped"])
     def read(self, request, monkeypatch):
-        # A small file is read as large ones are.
+        # A small file is read like a large one.
         monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0 if request.param == "by row" else 1 << 20)
         return lambda path, **options: pipeline.arrays(path, memory_map=request.param == "mapped", **options)
 
@@ -186,7 +186,7 @@ class TestZarr(SourceContract):
 
 
 class Dataset:
-    """As a map-style Dataset of PyTorch: it has items, and no iterator."""
+    """Like a map-style Dataset from PyTorch: it has items, and no iterator."""
 
     def __len__(self):
         return COUNT
@@ -234,7 +234,7 @@ class TestStructure:
         assert got.tolist() == np.asarray(given).tolist()
 
     def test_the_examples_of_a_loop_are_the_users(self):
-        """They can be changed: no array of the source is."""
+        """Changing them changes no array in the source."""
         for got in pipeline.batch(pipeline.arrays({"x": ROWS}), 10):
             got["x"] += 1
         assert ROWS[1].tolist() == [1, 10, 100]
@@ -269,15 +269,15 @@ class TestStores:
     def test_a_narrow_column_does_not_make_pieces_large(self):
         x, y = Stored(np.zeros((2000, 1024), np.float32), (128, 1024)), Stored(np.arange(2000), (128,))
         next(pipeline.shuffle_batch(pipeline.arrays((x, y), shuffle=True, seed=1), 16, min_after_dequeue=16))
-        assert {end - first for first, end in [*x.read, *y.read]} <= {256, 2000 % 256}  # 256 rows of 4,104 bytes
+        assert {end - first for first, end in [*x.read, *y.read]} <= {256, 2000 % 256}  # 256 rows with 4,104 bytes each
 
     @pytest.mark.parametrize(
         ("x_chunk", "y_chunk", "piece"),
         [
-            (4, 6, 264),  # 12 of 4,104 bytes, until it is a mebibyte
-            (40, 2000, 2000),  # 8 MB are not too much for all to end together
-            (1000, 7, 1000),  # 7,000 rows are: those of the wide rows
-            (5000, 1, 5000),  # more than there are
+            (4, 6, 264),  # 12 rows with 4,104 bytes each, until a mebibyte is full
+            (40, 2000, 2000),  # 8 MB is small enough for all to end together
+            (1000, 7, 1000),  # 7,000 rows are too many: those next to the wide rows
+            (5000, 1, 5000),  # above the row count
         ],
     )
     def test_pieces_are_whole_chunks(self, x_chunk, y_chunk, piece):
@@ -303,7 +303,7 @@ class TestStores:
             pipeline.arrays(Stored(ROWS, (30, 3)), shard=(0, 3))
 
     def test_a_state_knows_the_pieces(self):
-        """Other pieces make another random order."""
+        """Other pieces change the random order."""
 
         def loop(chunk):
             source = pipeline.arrays(Stored(ROWS, (chunk, 3)), shuffle=True, seed=1, shard=(0, 2))
@@ -324,7 +324,7 @@ class TestStores:
     @pytest.mark.parametrize("chunks", [None, (7, 3)])
     @pytest.mark.parametrize(("kind", "by_number"), [("HDF5", True), ("HDF5", False), ("Zarr", True)])
     def test_a_state_knows_the_values(self, kind, by_number, chunks, tmp_path):
-        """Also where a dataset is itself the source of a loop."""
+        """Even if the iterator reads the dataset directly."""
 
         def loop(rows, name):
             if kind == "HDF5":
@@ -361,7 +361,7 @@ class TestStores:
 
 
 class Stored:
-    """An array that notes which rows are read."""
+    """An array that records the rows read."""
 
     def __init__(self, rows, chunks):
         self.rows = rows
@@ -439,17 +439,17 @@ class TestErrors:
     @pytest.mark.parametrize("remote", [False, True])
     @pytest.mark.parametrize("options", [{}, {"memory_map": True}])
     def test_of_headers(self, options, remote, tmp_path):
-        """NumPy parses a header as Python, and makes an array as large as it says."""
+        """NumPy parses a header as Python, and allocates an array with the size it claims."""
         path = "memory://headers/x.npy" if remote else str(tmp_path / "x.npy")
         for descr, shape, more in [
-            ("'<f8'", "(1000000000000000,)", ""),  # MemoryError of NumPy
+            ("'<f8'", "(1000000000000000,)", ""),  # MemoryError from NumPy
             ("'<f8'", "(-5,)", ""),
             ("'<f8'", "(2, 'x')", ""),
             ("'|S0'", "(1000000000000,)", ""),
             ("'|V0'", "(1000000000000,)", ""),
             ("'<f8'", "(1000000000000, 0)", ""),
             ("('<f8', (3,))", "(2,)", ""),
-            ("'<f8'", "(" * 500 + ")" * 500, ""),  # MemoryError of the parser
+            ("'<f8'", "(" * 500 + ")" * 500, ""),  # MemoryError from the parser
             ("[]", "(3,)", ""),
             ("3", "(3,)", ""),
             ("None", "(3,)", ""),
@@ -486,7 +486,7 @@ class TestErrors:
         assert all(str(path) in each for each in said)
 
     def test_of_a_file_that_becomes_shorter(self, tmp_path):
-        """The process lives: a mapped file would end it by SIGBUS."""
+        """The process survives, whereas reading a mapped file would end it by SIGBUS."""
         path = str(tmp_path / "x.npy")
         np.save(path, np.zeros((200_000, 100)))
         script = f"""
@@ -522,14 +522,14 @@ except pipeline.DataLossError as error:
 
     @pytest.mark.parametrize("kept", [0, 100])
     def test_of_a_file_that_is_written_to(self, tmp_path, kept):
-        """The file is larger than what is read as a whole, so its rows are read when they are taken."""
+        """The file exceeds the limit for reading whole files, so its rows are read on demand."""
         path = tmp_path / "x.npy"
         np.save(path, np.zeros((90_000, 100)))
         rows = iter(pipeline.arrays(path))
         if kept:
             assert next(rows).sum() == 0
         np.save(path, np.ones((90_000, 100), np.int64))
-        os.utime(path, ns=(0, 0))  # its clock may not have moved on since
+        os.utime(path, ns=(0, 0))  # its clock may not have advanced since
         text = f"arrays: the input: {path} was written to since the dataset was made: make another one"
         with rows, raises(pipeline.errors.FailedPreconditionError, text):
             list(rows)
@@ -565,7 +565,7 @@ except pipeline.DataLossError as error:
 
     @pytest.mark.parametrize("options", [{}, {"num_threads": 0}, {"deterministic": True}])
     def test_of_a_closed_file_without_arrays(self, tmp_path, options):
-        """The dataset itself is the source of the batches."""
+        """The batches read the dataset directly."""
         h5py = pytest.importorskip("h5py")
         path = tmp_path / "data.h5"
         with h5py.File(path, "w") as file:
@@ -623,7 +623,7 @@ def test_options_of_the_order(options, text):
 
 @pytest.mark.parametrize("kind", ["NpzFile", "File", "Group"])
 def test_arrays_by_name_that_are_no_dict(kind, tmp_path):
-    """A group of zarr is a dataclass too, whose fields are no columns."""
+    """A zarr group is a dataclass too, but its fields are not columns."""
     if kind == "NpzFile":
         np.savez(tmp_path / "a.npz", x=np.arange(3))
         data = np.load(tmp_path / "a.npz")
@@ -673,7 +673,7 @@ BROADCAST = {
 
 @pytest.mark.parametrize("read", BROADCAST.values(), ids=BROADCAST)
 def test_a_broadcast_array_is_not_copied_whole(read):
-    """240 MB if it were: `ndarray.take` makes an array contiguous before it takes one row."""
+    """A copy would take 240 MB: `ndarray.take` makes an array contiguous before it takes one row."""
     array = np.broadcast_to(np.arange(200, dtype=np.float32), (300_000, 200))
     with memory_below(64 << 20):
         read(array)

@@ -1,4 +1,4 @@
-"""Columns of every type of Arrow, in tables, Parquet files, Feather files and streams."""
+"""Columns with every Arrow type, in tables, Parquet files, Feather files and streams."""
 
 import datetime
 import decimal
@@ -22,7 +22,7 @@ def stored(kind, values, storage):
 
 
 def tensors(shape=(2, 3), permutation=None, missing=False):
-    """Four tensors of NumPy, and the column of them."""
+    """Return four NumPy tensors and a column with them."""
     kind = pa.fixed_shape_tensor(pa.int16(), shape, permutation=permutation)
     rows = [list(range(6 * i, 6 * i + 6)) for i in range(4)]
     column = stored(kind, [None, *rows[1:]] if missing else rows, pa.list_(pa.int16(), 6))
@@ -33,7 +33,7 @@ def tensors(shape=(2, 3), permutation=None, missing=False):
 
 @pytest.fixture(params=["arrow", "parquet", "feather", "stream"])
 def read(request, tmp_path):
-    """Reads a column of four rows, of two chunks, in the order 3, 0, 1, 2 of its rows, and whether it is right."""
+    """Reads four rows from two chunks in the order 3, 0, 1, 2, and checks them."""
 
     def read(column, **options):
         table = pa.table({"a": column, "n": range(len(column))})
@@ -56,7 +56,7 @@ def read(request, tmp_path):
 
 
 def check(source, wanted):
-    """The rows come in any order, alone and in batches, with and without workers."""
+    """The rows come in any order, per example and in batches, with and without workers."""
     for data in (source, source.map(dict), source.map(dict, workers=pipeline.processes(1)), source.shuffle(3, seed=1)):
         rows = list(data)
         assert sorted(int(row["n"]) for row in rows) == list(range(len(wanted)))
@@ -197,7 +197,7 @@ def test_maps_are_lists_of_pairs(read):
 
 
 def test_null_columns(read):
-    """All of their values are missing."""
+    """All their values are missing."""
     column = pa.nulls(4)
     with pytest.raises(pipeline.InvalidArgumentError, match=r"column 'a' of type null has missing values, \d of"):
         list(read(column))
@@ -226,7 +226,7 @@ def test_list_views(read, view):
 
 @pytest.mark.parametrize("view", [pa.list_view, pa.large_list_view])
 def test_list_views_inside(view):
-    """Items that lie in any order, views of strings, slices, and lists, arrays and structs of them."""
+    """Items stored in any order, views into strings, slices, and lists, arrays and structs with them."""
     unordered = pa.ListViewArray.from_arrays(
         pa.array([3, 0, 1], pa.int32()), pa.array([2, 3, 1], pa.int32()), pa.array([1, 2, 3, 4, 5])
     )
@@ -254,7 +254,7 @@ class TestDtypes:
         check(read(pa.array(["1.5", "2", "3", "4"]), dtypes={"a": float}), [np.float64(x) for x in (1.5, 2, 3, 4)])
 
     def test_a_value_that_does_not_fit(self, read):
-        """Nothing is rounded or cut in silence."""
+        """Nothing is silently rounded or cut."""
         for column, dtype in [
             (pa.array([1, 2, 3, 300]), "int8"),
             (pa.array([1, 2, 3, 0.5]), int),

@@ -1,4 +1,4 @@
-"""Tables in memory: a loop over batches gathers their rows by itself, without a thread; others are read by one."""
+"""Tables in memory: batches gather their rows directly, without a thread; other tables are read by one."""
 
 import mmap
 
@@ -19,7 +19,7 @@ def columns():
 
 
 def threads_of(batches):
-    """The threads that there are once there was a batch, beside those before."""
+    """Return the threads started by the time a first batch exists."""
     begun = threads_since()
     next(batches)
     started = set(begun())
@@ -50,7 +50,7 @@ class TestInMemory:
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("rows", [1, 7, 1000])
 def test_rows_of_a_table_are_those_of_its_columns(rows, shuffle):
-    """Of parts, and of a part of them; numbers of all kinds, and booleans, of which Arrow has eight to a byte."""
+    """With whole and partial columns; all numeric types, and booleans, stored by Arrow as bits."""
     kinds = ["i1", "u2", "i4", "i8", "f2", "f4", "f8", "?"]
     given = {kind: np.arange(ROWS, dtype="i8").astype(kind) for kind in kinds} | {"all": np.arange(ROWS)}
     whole = pyarrow.table(given)
@@ -65,7 +65,7 @@ def test_rows_of_a_table_are_those_of_its_columns(rows, shuffle):
             assert batch[kind].dtype == expected[kind].dtype
             assert batch[kind].flags.writeable
             assert np.array_equal(batch[kind], expected[kind])
-        batch["i1"][:] = 1  # changes neither the table nor what comes next
+        batch["i1"][:] = 1  # changes neither the table nor later rows
         if at == 200 // rows:
             middle = of_table.state_dict(), []
         elif middle:
@@ -85,7 +85,7 @@ def test_files_are_read_by_a_thread(tmp_path, monkeypatch):
     path = str(tmp_path / "n.npy")
     assert not threads_of(pipeline.batch(pipeline.arrays(path), 4))  # a small one was read before
     assert threads_of(pipeline.batch(pipeline.arrays(path, memory_map=True), 4))
-    monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0)  # so that a small file is read as large ones are
+    monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0)  # so that a small file is read like a large one
     assert threads_of(pipeline.batch(pipeline.arrays(path), 4))
     assert threads_of(pipeline.batch(pipeline.arrays(np.load(tmp_path / "n.npy", mmap_mode="r")), 4))
 

@@ -18,12 +18,12 @@ from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgum
 
 soundfile = pytest.importorskip("soundfile", reason="make test-sources installs it")
 
-COUNT, RATE, SIZE = 30, 8000, 800  # windows, frames per second, and frames of 0.1 s
-ENDS = [(0, 7), (7, 19), (19, COUNT)]  # of the windows in each file
+COUNT, RATE, SIZE = 30, 8000, 800  # windows, frames per second, and frames in 0.1 s
+ENDS = [(0, 7), (7, 19), (19, COUNT)]  # windows in each file
 
 
 def raises(cls, *parts):
-    """Expect an error that has these texts in order."""
+    """Expect an error with these texts in order."""
     return pytest.raises(cls, match="(?s)" + ".*".join(map(re.escape, parts)))
 
 
@@ -33,7 +33,7 @@ def write(path, samples, rate=RATE, **options):
 
 
 def window(number):
-    """Frames of two channels, by which a window is known."""
+    """Return two-channel frames that identify a window."""
     return np.stack([np.full(SIZE, 100 * number), np.arange(SIZE) + number], 1).astype(np.int16)
 
 
@@ -53,7 +53,7 @@ class TestWindows(SourceContract):
     def _files(self, request, tmp_path):
         self.paths = [str(tmp_path / f"{i}.{request.param}") for i in range(len(ENDS))]
         for path, (first, end) in zip(self.paths, ENDS, strict=True):
-            rest = np.full((37, 2), 9999, np.int16)  # which fills no window
+            rest = np.full((37, 2), 9999, np.int16)  # too few for a window
             write(path, np.concatenate([*(window(i) for i in range(first, end)), rest]))
 
     def make(self, **options):
@@ -87,7 +87,7 @@ class TestFiles(SourceContract):
 
 
 class TestShorterWindows(TestWindows):
-    """The last window of a file may be shorter; here none is."""
+    """A file's last window may be shorter; here none is."""
 
     @pytest.fixture(autouse=True)
     def _files(self, tmp_path):
@@ -101,7 +101,7 @@ class TestShorterWindows(TestWindows):
 
 @pytest.mark.parametrize("ending", ["wav", "ogg"])
 def test_every_element_resumes(tmp_path, ending):
-    """Windows of Vorbis need frames before them."""
+    """Vorbis windows need the frames before them."""
     noise = np.random.default_rng(1).normal(size=(12 * SIZE, 1)) / 8
     write(tmp_path / f"a.{ending}", noise)
     data = pipeline.audio(tmp_path / f"a.{ending}", SIZE / RATE).map(lambda each: each["samples"].tobytes())
@@ -111,7 +111,7 @@ def test_every_element_resumes(tmp_path, ending):
 
 @pytest.fixture
 def noise(tmp_path):
-    """Two seconds of a file for each format, and their samples as libsndfile reads them."""
+    """Two seconds in a file per format, and their samples as libsndfile reads them."""
     samples = np.random.default_rng(1).integers(-9000, 9000, (2 * RATE, 2)).astype(np.int16)
     paths = [write(tmp_path / f"noise.{ending}", samples) for ending in ("wav", "flac", "ogg", "mp3")]
     return {path: soundfile.read(path, dtype="int16", always_2d=True)[0] for path in paths}
@@ -130,7 +130,7 @@ def test_windows_are_those_of_a_whole_read(noise, length, hop, whole):
         for number in [*range(len(begins)), *reversed(range(len(begins)))]:
             example, begin = data[number], begins[number]
             assert example["start"] == begin / RATE
-            off = 1 if path.endswith("mp3") else 0  # its decoder rounds by what it has decoded before
+            off = 1 if path.endswith("mp3") else 0  # its decoder's rounding depends on earlier samples
             np.testing.assert_allclose(example["samples"], samples[begin : begin + size], rtol=0, atol=off)
             np.testing.assert_array_equal(example["samples"], data[number]["samples"])
 
@@ -183,7 +183,7 @@ class TestDamage:
     @pytest.mark.parametrize("kept", [0.3, 0.7, 0.99])
     @pytest.mark.parametrize("ending", ["wav", "flac", "ogg", "aiff", "w64", "caf", "au", "rf64"])
     def test_a_file_that_is_cut(self, tmp_path, ending, kept):
-        """No shorter recording comes out of it."""
+        """It never reads as a shorter recording."""
         samples = np.random.default_rng(1).integers(-9000, 9000, (2 * RATE, 2)).astype(np.int16)
         options = {"format": "RF64"} if ending == "rf64" else {}
         path = write(tmp_path / f"a.{ending}", samples, **options)
@@ -242,7 +242,7 @@ class TestDamage:
 
     @pytest.mark.parametrize("ending", ["wav", "flac", "ogg", "mp3"])
     def test_changed_bytes(self, tmp_path, ending):
-        """A file is read, or the error is about this file."""
+        """A file is read, or the error names it."""
         path = tmp_path / f"a.{ending}"
         write(path, np.arange(RATE, dtype="int16"))
         data, random = path.read_bytes(), np.random.default_rng(1)
@@ -331,7 +331,7 @@ def test_wrong_options(tmp_path, options, cls, text):
 def test_paths(tmp_path):
     with raises(InvalidArgumentError, f"'{tmp_path}' is a folder", f"'{tmp_path}/*'"):
         pipeline.audio(tmp_path, 1.0)
-    os.mkfifo(tmp_path / "pipe")  # to open it would wait for a writer
+    os.mkfifo(tmp_path / "pipe")  # opening it would wait for a writer
     with raises(InvalidArgumentError, f"'{tmp_path / 'pipe'}' is a pipe or device"):
         pipeline.audio(tmp_path / "pipe", 1.0)
     with raises(InvalidArgumentError, "'s3://bucket/a.wav' is a URL"):
@@ -357,10 +357,10 @@ def test_a_pickled_source_reads_on(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a fork with threads
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # about a fork with threads
 @pytest.mark.filterwarnings("ignore:lance is not fork-safe")  # where other tests have imported it
 def test_a_forked_process_has_files_of_its_own(tmp_path):
-    """An open file of the parent has one position for both."""
+    """The parent's open file has one position for both."""
     path = write(tmp_path / "a.flac", np.concatenate([window(i) for i in range(COUNT)]))
     data = pipeline.audio(path, SIZE / RATE, dtype="int16")
     assert data[0]["samples"][0, 0] == 0

@@ -1,4 +1,4 @@
-"""csv: what its errors and its log say beyond the line: which delimiter, which quote, which dtypes."""
+"""csv: its errors and its log suggest a delimiter, a quote or dtypes, besides naming the line."""
 
 import datetime
 import logging
@@ -175,7 +175,7 @@ class TestIntegersThatFloatsRound:
                 list(pipeline.csv(path, dtypes={"h": "int64"}))
 
     def test_uint64_holds_them(self, path):
-        """By the compiled parser; and by Python for a record that is unusual, here for its quotes in a name."""
+        """By the compiled parser, and by Python for an unusual record, here because its name has quotes."""
         fields = [0, 1, 2**63 - 1, 2**63, 10**19 - 1, 10**19, 10**19 + 1, 2**64 - 1]
         for name in ("x", '"x ""y"""'):
             path.write_text(
@@ -223,7 +223,7 @@ class TestBools:
     WORDS = ("true", "True", "TRUE", "tRuE", "1", "false", "False", "FALSE", "fAlSe", "0")
 
     def test_the_usual_spellings(self, path):
-        """By the compiled parser, one or two records at a time; and by Python, here for the quotes in a name."""
+        """By the compiled parser, one or two records at a time, and by Python, here because the name has quotes."""
         fields = [f"{before}{word}{after}" for word in self.WORDS for before, after in ("  ", " x", "x ")]
         fields = [field.replace("x", "") for field in fields]
         fields += [f'"{field}"' for field in fields]
@@ -274,7 +274,7 @@ class TestBools:
 
 
 def test_an_empty_file_among_others_is_told(tmp_path, caplog):
-    """Such as one that was never written: its rows would be missing without a word."""
+    """For example a file never written, whose rows would be silently missing."""
     (tmp_path / "0.csv").write_text("n\n1\n2\n")
     (tmp_path / "1.csv").write_text("")
     (tmp_path / "2.csv").write_text("n\n3\n")
@@ -392,7 +392,7 @@ def test_floats_may_be_large(tmp_path):
 
 
 class TestAFewBadFieldsInAColumnOfNumbers:
-    """They make it a column of strings: so a warning says where the first one is, and what to write."""
+    """They turn it into a string column, so a warning names the first bad field and the fix."""
 
     TEXT = (
         "csv: {path}, line {line}: column 'age' has 'unknown', and most of its values are numbers: all become strings. "
@@ -436,7 +436,7 @@ class TestAFewBadFieldsInAColumnOfNumbers:
 
 @pytest.mark.parametrize("value", ["{}1.5", "1.5{}", "{}nan", "nan{}", "{}1", "1{}", "{}", "{}x", '"{}1.5"'])
 def test_blanks_take_time_by_their_number(path, value):
-    """Twice as many take twice the time: the first of these took a minute."""
+    """Time grows linearly with the blanks; twice as many once took a minute."""
     path.write_text(f"a,b\n0.5,1\n{value.format(' ' * 80_000)},2\n")
     begin = time.process_time()
     assert len(list(pipeline.csv(path))) == 2

@@ -1,4 +1,4 @@
-"""csv: files that are written otherwise: comments, quotes within fields, short rows, lines that end with \\r."""
+"""csv: unusual files with comments, quotes within fields, short rows, or lines ending with \\r."""
 
 import csv
 import io

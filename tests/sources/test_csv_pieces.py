@@ -1,4 +1,4 @@
-"""Pieces of CSV files are decoded as a whole, however few of their rows are wanted at a time."""
+"""CSV files are decoded in whole pieces, however few rows are requested at a time."""
 
 import gzip
 
@@ -62,7 +62,7 @@ def test_a_loop_goes_on_in_the_middle_of_a_piece(tmp_path):
 
 
 class TestManyWrongRows:
-    """What an error costs does not grow with the wrong rows before it."""
+    """An error's cost does not grow with the wrong rows before it."""
 
     @staticmethod
     def counted(monkeypatch, module, name):
@@ -91,12 +91,12 @@ class TestManyWrongRows:
         opens = self.counted(monkeypatch, text, "open_file")
         batches = pipeline.batch(source, 100, on_error="skip", num_threads=0)
         assert sum(len(batch["a"]) for batch in batches) == 6000
-        assert len(opens) == 2  # once for the rows, and once for the lines before these
+        assert len(opens) == 2  # once for the rows, and once for the lines before them
 
     @pytest.mark.parametrize("num_threads", [0, 3])
     @pytest.mark.parametrize("resumed", [False, True])
     def test_each_error_tells_its_line(self, tmp_path, monkeypatch, num_threads, resumed):
-        """The private `_told` is listened to: errors that are skipped are counted, and shown nowhere one by one."""
+        """The private `_told` is patched because skipped errors are only counted, not reported individually."""
         monkeypatch.setattr(ReadBuffer, "CHUNK", 1 << 9)
         path, lines, line = tmp_path / "a.csv", ["a,b"], 1
         wrong = []

@@ -1,4 +1,4 @@
-"""csv: dates and times, and the numbers of categories."""
+"""csv: dates and times, and category numbers."""
 
 import numpy as np
 import pytest

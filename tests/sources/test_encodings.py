@@ -1,4 +1,4 @@
-"""encoding= of text, jsonl and csv; and files that are no UTF-8, or no text at all."""
+"""encoding= in text, jsonl and csv; and files that are not UTF-8 or not text."""
 
 import codecs
 import gzip
@@ -17,7 +17,7 @@ SOURCES = ("text", "jsonl", "csv")
 
 
 def written(path, encoding, count=60):
-    """Write rows as the format of a path's ending."""
+    """Write rows in the format given by the path's suffix."""
     if path.name.startswith("t.csv"):
         lines = ["name,n", *(f"{row['name']},{row['n']}" for row in ROWS[:count])]
     else:
@@ -28,7 +28,7 @@ def written(path, encoding, count=60):
 
 
 def source(kind, path, **options):
-    """Return a source whose examples are those of ROWS."""
+    """Return a source with ROWS as its examples."""
     if kind == "csv":
         data = pipeline.csv(path, dtypes={"name": str, "n": "int64"}, **options)
         return data.map(lambda row: {"name": str(row["name"]), "n": int(row["n"])})
@@ -54,7 +54,7 @@ def test_runs_resume_within_a_file(kind, encoding, tmp_path):
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_long_files_resume(kind, tmp_path):
-    """Of several pieces, so that a place in the converted text is found again."""
+    """With several pieces, so a position in the converted text must be found again."""
     path = tmp_path / "t"
     name = "\u00e9" * 40
     lines = [str(i) if kind == "csv" else f'{{"name": "{name}", "n": {i}}}' for i in range(30_000)]

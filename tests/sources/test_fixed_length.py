@@ -1,4 +1,4 @@
-"""fixed_length: records of a fixed number of bytes, plain and compressed, and what is wrong with them."""
+"""fixed_length: records with a fixed byte length, plain and compressed, and damaged ones."""
 
 import re
 
@@ -60,7 +60,7 @@ def test_records_are_bytes_unless_there_is_a_dtype(tmp_path):
     expected = [[i << 8 | i + 1, i + 2 << 8 | i + 3, i + 4 << 8 | i + 5] for i in range(0, 60, 6)]
     assert [row.tolist() for row in rows] == expected
     assert {row.dtype for row in rows} == {np.dtype(np.uint16)}  # in the machine's byte order
-    rows[0][:] = 0  # it is nobody else's
+    rows[0][:] = 0  # not shared
     assert next(iter(pipeline.fixed_length(path, 6, dtype=">u2"))).any()
     assert list(pipeline.fixed_length(path, 6, header_bytes=12, footer_bytes=12).take(1)) == [bytes(range(12, 18))]
 
@@ -132,7 +132,7 @@ def test_bytes_after_the_last_record_are_left_out_by_an_option(tmp_path, tail, e
 
 
 def test_bools_are_zeros_and_ones(tmp_path):
-    """NumPy takes the bytes as they are: a sum would count 2 twice."""
+    """NumPy takes the bytes unchanged, so a sum would count 2 twice."""
     (tmp_path / "a").write_bytes(b"\0\2\1\xff")
     [batch] = pipeline.fixed_length(tmp_path / "a", 2, dtype=bool).batch(2)
     assert batch.view(np.uint8).tolist() == [[0, 1], [1, 1]]

@@ -37,7 +37,7 @@ def elements(count=COUNT):
 
 
 class Rows:
-    """What a DataLoader reads from; Grain compares its repr with that of a state."""
+    """The source for a DataLoader; Grain compares its repr with a state's."""
 
     def __len__(self):
         return COUNT
@@ -67,7 +67,7 @@ class TestIterDataset(SourceContract):
 
     @pytest.fixture(autouse=True)
     def _small_pieces(self, monkeypatch):
-        monkeypatch.setattr("pipeline.sources.grain._PIECE", 7)  # so that a few rows are several pieces
+        monkeypatch.setattr("pipeline.sources.grain._PIECE", 7)  # so that a few rows span several pieces
 
     def data(self):
         return elements().to_iter_dataset()
@@ -80,7 +80,7 @@ class TestIterDataset(SourceContract):
 
 
 class TestFiltered(TestIterDataset):
-    """Grain leaves out what a filter does not keep."""
+    """Grain leaves out the rows a filter rejects."""
 
     def data(self):
         grain = library()
@@ -89,7 +89,7 @@ class TestFiltered(TestIterDataset):
 
 
 class TestBatched(TestIterDataset):
-    """Grain's batches, one of which is smaller."""
+    """Grain's batches; one is smaller."""
 
     def data(self):
         return elements().batch(4).to_iter_dataset()
@@ -155,7 +155,7 @@ def test_processes_of_grain_end_with_the_loop():
     library()
     from absl import flags
 
-    flags.FLAGS.mark_as_parsed()  # as absl's main function does, which Grain's processes rely on
+    flags.FLAGS.mark_as_parsed()  # as absl's main function does for Grain's processes
     data = elements().to_iter_dataset().mp_prefetch(library().MultiprocessingOptions(num_workers=1))
     with pipeline.batch(pipeline.grain(data), 5) as batches:
         assert check(next(batches)) == list(range(5))

@@ -1,4 +1,4 @@
-"""huggingface: datasets of Hugging Face. `make test-sources` installs them; elsewhere these tests are skipped."""
+"""huggingface: Hugging Face datasets. `make test-sources` installs them; elsewhere these tests are skipped."""
 
 import io
 
@@ -84,7 +84,7 @@ class TestFormatted(TestDataset):
 
 
 class TestSelected(TestDataset):
-    """Rows of a larger dataset, by an index of its own."""
+    """Rows from a larger dataset, chosen by its own index."""
 
     def make(self, **options):
         return pipeline.huggingface(dataset(50).select([*range(20), *range(20, COUNT)]), COLUMNS, **options)
@@ -101,7 +101,7 @@ class TestIterable(SourceContract):
 
     @pytest.fixture(autouse=True)
     def _small_pieces(self, monkeypatch):
-        monkeypatch.setattr("pipeline.sources.huggingface._PIECE", 7)  # so that a few rows are several pieces
+        monkeypatch.setattr("pipeline.sources.huggingface._PIECE", 7)  # so that a few rows span several pieces
 
     def make(self, **options):
         return pipeline.huggingface(self.dataset(), COLUMNS, **options)
@@ -119,7 +119,7 @@ class TestIterable(SourceContract):
             self.make(shuffle=True, seed=1)
 
     def test_loops_at_once_have_places_of_their_own(self):
-        """A dataset remembers one place only, which a copy of it shares."""
+        """A dataset remembers only one position, shared with its copies."""
         source = self.make(num_epochs=2)
 
         def loop():
@@ -140,14 +140,14 @@ class TestIterable(SourceContract):
 
 
 class TestMappedIterable(TestIterable):
-    """With Python code for each example, as most streams have."""
+    """With Python code per example, like most streams."""
 
     def dataset(self):
         return super().dataset().map(lambda example: {"n": example["n"] + 0})
 
 
 class TestTypedIterable(TestIterable):
-    """As most streams whose features are known: rows that Python made."""
+    """Like most streams with known features: rows made in Python."""
 
     def dataset(self):
         data = super().dataset()
@@ -182,7 +182,7 @@ def test_images_are_decoded():
 
 
 def beside_images(count=6):
-    """Images, and columns that need not be decoded beside them."""
+    """Images, and columns that need no decoding next to them."""
     import datasets
 
     def image(number, side):
@@ -223,12 +223,12 @@ def streamed(data):
 
 
 def filtered(data):
-    """A stream of rows whose images are decoded, as its function may look at them."""
+    """A stream whose images are decoded, because its function may look at them."""
     return data.to_iterable_dataset().filter(lambda row: True)
 
 
 def columns_of(rows):
-    """The values of rows, by column."""
+    """Return the values in rows, by column."""
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
@@ -278,7 +278,7 @@ def test_missing_values_beside_images(form):
 
 @pytest.mark.parametrize("form", [as_it_is, streamed, filtered])
 def test_images_of_several_sizes(form):
-    """The first of them are of one size."""
+    """The first ones have equal size."""
     import datasets
 
     images = [np.full((4 + (i == 5), 4, 3), i, np.uint8) for i in range(6)]
@@ -301,7 +301,7 @@ def test_images_of_several_sizes(form):
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("kind", ["numpy", "arrow"])
 def test_columns_of_a_format_vary_if_their_features_say_so(kind, streamed):
-    """All rows of the first block, and all of the second one, are of one length."""
+    """All rows in the first block, and all in the second, have equal length."""
     import datasets
 
     features = {
@@ -330,7 +330,7 @@ def test_columns_of_a_format_vary_if_their_features_say_so(kind, streamed):
 
 
 def test_rows_of_a_stream_are_what_their_features_say():
-    """A list that is empty, or a value that is missing, has no type of its own; an image is not encoded again."""
+    """An empty list or a missing value has no type by itself; an image is not encoded again."""
     import datasets
     import PIL.Image
 
@@ -357,7 +357,7 @@ def test_rows_of_a_stream_are_what_their_features_say():
 
 
 def test_rows_of_a_stream_that_do_not_fit_its_features():
-    """The library takes the word of a `map` for what its rows are."""
+    """The library does not check the rows a `map` returns."""
     import datasets
 
     def mapped(row):
@@ -382,8 +382,8 @@ FORMS = {"list": {"collate": columns_of}, "pad": {"pad": 0}, "splits": {"collate
 
 @pytest.mark.parametrize("how", HOW, ids=str)
 def test_a_stream_whose_features_nobody_knows(how, monkeypatch):
-    """All rows of its first pieces are of one length."""
-    monkeypatch.setattr("pipeline.sources.huggingface._PIECE", 7)  # so that a few rows are several pieces
+    """All rows in its first pieces have equal length."""
+    monkeypatch.setattr("pipeline.sources.huggingface._PIECE", 7)  # so that a few rows span several pieces
     stream = dataset().to_iterable_dataset().map(lambda row: {"ids": [1] * (2 if row["n"] < 20 else 3)})
     batches = made(pipeline.huggingface(stream, ["n", "ids"]), how).batch(10, pad=0)
     assert [batch["ids"].shape for batch in batches] == [(10, 2), (10, 2), (10, 3)]
@@ -472,7 +472,7 @@ except ImportError as error:
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_defaults(streamed):
-    """The rows of a stream come in pieces of their own, and a piece may have no missing value."""
+    """A stream has its own pieces, and a piece may have no missing value."""
     import datasets
 
     data = datasets.Dataset.from_dict(

@@ -1,4 +1,4 @@
-"""image_folder: images in folders that are named after their classes."""
+"""image_folder: images in folders named after their classes."""
 
 import concurrent.futures
 import contextlib
@@ -22,16 +22,16 @@ LABELS = [0] * 5 + [1] * 9 + [2] * 2
 
 
 def image(number):
-    """An image that follows from its number."""
+    """Return an image determined by its number."""
     return np.full((4, 5, 3), number * 3, np.uint8)
 
 
 def write(folder):
-    """Write the images; what is none lies between them."""
+    """Write the images, with other files between them."""
     for number, label in enumerate(LABELS):
         place = folder / CLASSES[label] / ("inner" if number % 4 == 3 else "")
         place.mkdir(parents=True, exist_ok=True)
-        # The files in `inner` come after the others of their class.
+        # The files in `inner` come after the other files in their class.
         name = place / f"{'z' if place.name == 'inner' else 'a'}{number:02}.PNG"
         name.write_bytes(pipeline.encode_png(image(number)))
     (folder / "cat" / "notes.txt").write_text("no image")
@@ -48,7 +48,7 @@ class TestImageFolder(SourceContract):
         self.root = tmp_path / "images"
         write(self.root)
         source = pipeline.image_folder(self.root)
-        self.order = [int(example[0][0, 0, 0]) // 3 for example in source]  # as the names are sorted
+        self.order = [int(example[0][0, 0, 0]) // 3 for example in source]  # in sorted name order
         assert sorted(self.order) == list(range(self.count))
 
     def make(self, **options):
@@ -145,7 +145,7 @@ def decoded_pair(example):
 
 
 def saved(form, mode="RGB", **options):
-    """An image that Pillow makes, as a file."""
+    """An image file made by Pillow."""
     file = io.BytesIO()
     Image.fromarray(PIXELS).convert(mode).save(file, form, **options)
     return file.getvalue()
@@ -159,7 +159,7 @@ FORMATS = {
     "d.ppm": saved("PPM"),
     "e.pnm": b"P3 5 4 255\n" + b" ".join(b"%d" % value for value in PIXELS.flat),
     "f.bmp": saved("BMP"),
-    "g.png": saved("WEBP", "RGBA", lossless=True),  # whatever the name says
+    "g.png": saved("WEBP", "RGBA", lossless=True),  # whatever its name
 }
 
 
@@ -172,8 +172,8 @@ def test_images_of_many_formats(tmp_path):
 
 
 def oriented(form, number, **options):
-    """The file of an image that looks like PIXELS once it is turned as its EXIF orientation says."""
-    # What is stored is the image turned the other way: numbers 6 and 8 undo each other, and all others themselves.
+    """Return an image file that looks like PIXELS once turned by its EXIF orientation."""
+    # The stored image is turned the other way: 6 and 8 undo each other, and the other numbers undo themselves.
     exif = Image.Exif()
     exif[274] = {6: 8, 8: 6}.get(number, number)
     image = Image.open(io.BytesIO(saved("PNG", exif=exif)))
@@ -265,7 +265,7 @@ def test_images_of_one_channel_and_of_16_bits(tmp_path):
 
 
 def huge(size):
-    """WebP headers of the three kinds that claim a large image, and a TIFF."""
+    """Three kinds of WebP header, each claiming a large image, and a TIFF."""
     small = size - 1
     for kind, body in (
         (b"VP8X", bytes(4) + small.to_bytes(3, "little") * 2),
@@ -300,7 +300,7 @@ def test_damaged_images_of_many_formats(tmp_path, name):
             changed[at] = random.integers(256)
         path.write_bytes(changed)
         with contextlib.suppress(pipeline.InvalidArgumentError), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow warns of odd TIFF tags
+            warnings.simplefilter("ignore")  # Pillow warns about odd TIFF tags
             list(pipeline.batch(pipeline.image_folder(tmp_path), 1, num_threads=0))
 
 
@@ -322,13 +322,13 @@ class TestLinks:
         names = self.names()
         assert [name for name in names if "link" not in name and "other" not in name] == before
         cats, dogs = (sum(name.startswith(each) for name in before) for each in ("cat", "dog"))
-        # A link to the other class is followed once, and there a link back to the own one is not.
+        # A link to the other class is followed once; from there, a link back is not followed.
         assert sum("other" in name for name in names) == dogs
         assert sum("link2" in name for name in names) == cats + sum("link2/other" in name for name in names)
         assert len({(name.split("/")[0], (self.root / name).resolve()) for name in names}) == len(names)
 
     def test_many_that_lead_everywhere(self):
-        """Without the memory of where it was, the ways between ten folders have no end."""
+        """Without remembering visited folders, the paths between ten folders would be endless."""
         for i in range(10):
             (self.root / "eel" / f"f{i}").mkdir()
             (self.root / "eel" / f"f{i}" / "a.png").write_bytes(b"")
@@ -380,7 +380,7 @@ def test_a_folder_that_cannot_be_read(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("options", ["", "num_threads=0", "deterministic=True"])
 def test_a_process_without_descriptors_skips_nothing(tmp_path, options):
-    """No image is to blame for it: the loop raises, and is not left with fewer images."""
+    """No image is at fault, so the iterator raises instead of dropping images."""
     write(tmp_path)
     script = f"""
 import os, resource

@@ -1,4 +1,4 @@
-"""index=True: the lines, records and samples of files by number, and the index of their offsets."""
+"""index=True: lines, records and samples by index, and the index with their offsets."""
 
 import json
 import logging
@@ -22,7 +22,7 @@ from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgum
 
 
 class Indexed:
-    """A source that is indexed; what follows from an order of its files is not tested."""
+    """An indexed source; effects of the file order are not tested."""
 
     known = True
 
@@ -114,7 +114,7 @@ class TestOrder:
         for skip in (0, 1):
             expected = list(pipeline.text(tmp_path / "*.txt", skip_lines=skip))
             assert list(pipeline.text(tmp_path / "*.txt", skip_lines=skip, index=True)) == expected
-        (tmp_path / "07.jsonl").unlink()  # in which a line is no JSON
+        (tmp_path / "07.jsonl").unlink()  # with a line that is not JSON
         names = tmp_path / "*.jsonl"
         assert list(pipeline.jsonl(names, index=True)) == list(pipeline.jsonl(names))
 
@@ -259,7 +259,7 @@ print(len(data), int(data[499]))
 class TestFoldersThatCannotBeWritten:
     @pytest.fixture
     def blocked(self, tmp_path):
-        """A file where a folder should be: even root cannot write into it."""
+        """A file where a folder should be, so that even root cannot write into it."""
         (tmp_path / "file").touch()
         return tmp_path / "file" / "folder"
 

@@ -1,4 +1,4 @@
-"""jsonl: the lines of JSON Lines files, plain and compressed, and what is wrong with them."""
+"""jsonl: lines from JSON Lines files, plain and compressed, and damaged ones."""
 
 import json
 import pickle
@@ -27,7 +27,7 @@ def row(i):
 
 
 def dumped(i):
-    """A line: with blanks, escapes or neither; some lines are followed by an empty one."""
+    """Return a line with blanks, escapes or neither; an empty line follows some."""
     text = json.dumps(row(i), ensure_ascii=i % 3 == 0)
     return (f"  {text}\t" if i % 5 == 0 else text).encode() + (b"\r\n" if i % 4 else b"\n") + b" \n\n" * (i % 7 == 3)
 

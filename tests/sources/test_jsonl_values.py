@@ -1,4 +1,4 @@
-"""Values of JSON come as they are written, or not at all: in jsonl and webdataset, in datasets and batch functions."""
+"""JSON values arrive exactly as written, or not at all: in jsonl and webdataset, datasets and batch functions."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""lance: the rows of Lance datasets. `make test-sources` installs its library; elsewhere these are skipped."""
+"""lance: rows from Lance datasets. `make test-sources` installs its library; elsewhere these are skipped."""
 
 import contextlib
 import pickle
@@ -20,7 +20,7 @@ COUNT = 60
 
 
 def raises(cls, *parts):
-    """Expect an error that has these texts in order."""
+    """Expect an error with these texts in order."""
     return pytest.raises(cls, match="(?s)" + ".*".join(map(re.escape, parts)))
 
 
@@ -63,7 +63,7 @@ class TestRows(SourceContract):
 
 
 class TestRowsThatAreLeft(TestRows):
-    """Of a dataset from which rows were deleted."""
+    """From a dataset with deleted rows."""
 
     @pytest.fixture(autouse=True)
     def _dataset(self, tmp_path):
@@ -171,7 +171,7 @@ class TestDamage:
             list(data)
 
     def test_a_manifest_that_lost_bytes(self, tmp_path):
-        """Lance panics at some of these, which is no Exception by itself."""
+        """Lance panics at some of these, which is not an Exception by itself."""
         path = tmp_path / "a.lance"
         library.write_dataset(table(), path)
         manifest = next((path / "_versions").glob("*.manifest"))
@@ -183,7 +183,7 @@ class TestDamage:
 
     @pytest.mark.parametrize("size", [1, 4])
     def test_errors_come_after_the_rows_before_them(self, tmp_path, size):
-        """Rows are read ahead, of which nobody has to know."""
+        """Reading ahead must not show."""
         path = tmp_path / "a.lance"
         library.write_dataset(table(0, 20), path)
         library.write_dataset(table(20, 40), path, mode="append")

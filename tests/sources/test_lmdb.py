@@ -1,4 +1,4 @@
-"""lmdb: the entries of databases by number, in key order."""
+"""lmdb: database entries by index, in key order."""
 
 import pickle
 import struct
@@ -21,7 +21,7 @@ from pipeline.errors import (
 lmdb = pytest.importorskip("lmdb")
 
 COUNT = 60
-LARGE = 7  # every so manyth value has pages of its own
+LARGE = 7  # every n-th value has separate pages
 
 
 def entry(number):
@@ -121,7 +121,7 @@ def test_damaged_databases(tmp_path):
 
 
 def test_a_page_that_lost_entries(tmp_path):
-    """Each page of its tree that seems to hold fewer entries is noticed."""
+    """Each tree page that seems to hold fewer entries is noticed."""
     write(tmp_path / "a", [entry(number) for number in range(300)])
     path = tmp_path / "a" / "data.mdb"
     good, size = path.read_bytes(), 4096
@@ -139,7 +139,7 @@ def test_a_page_that_lost_entries(tmp_path):
 
 
 def test_a_page_that_moved(tmp_path):
-    """The value of one key is not read for another."""
+    """One key's value is not read for another."""
     write(tmp_path / "a", [(b"%d" % number, bytes([number]) * 9000) for number in range(20)])
     path = tmp_path / "a" / "data.mdb"
     good = path.read_bytes()
@@ -163,7 +163,7 @@ def test_entries_that_overlap(tmp_path):
 
 
 def test_damage_after_the_index_was_made(tmp_path):
-    """Its size and time tell that it changed, whatever a page seems to hold."""
+    """Its size and time reveal the change, whatever a page seems to hold."""
     write(tmp_path / "a", [entry(number) for number in range(300)])
     data = pipeline.lmdb(tmp_path / "a")
     path = tmp_path / "a" / "data.mdb"

@@ -1,4 +1,4 @@
-"""mds: shards of Mosaic Streaming, which a writer of our own makes as the format is described."""
+"""mds: Mosaic Streaming shards, made by our own writer from the format's description."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ from pipeline.errors import (
 )
 
 COUNT = 30
-ENDS = [(0, 11), (11, 12), (12, 12), (12, COUNT)]  # of the samples in each shard
+ENDS = [(0, 11), (11, 12), (12, 12), (12, COUNT)]  # samples in each shard
 COLUMNS = {"text": "str", "label": "int", "x": "ndarray:float32:2,3", "data": "bytes"}
 
 
@@ -301,7 +301,7 @@ def test_more_samples_than_there_are(tmp_path):
 
 
 def outcome(folder):
-    """The error of reading all samples, or how many there are."""
+    """Return the error from reading all samples, or the sample count."""
     try:
         return None, len(list(pipeline.mds(folder)))
     except (DataLossError, InvalidArgumentError) as error:

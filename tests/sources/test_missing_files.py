@@ -1,4 +1,4 @@
-"""Paths that do not exist: errors name the path, and a similar one that does."""
+"""Paths that do not exist: errors name the path, and a similar existing one."""
 
 import sys
 

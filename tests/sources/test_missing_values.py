@@ -1,4 +1,4 @@
-"""Missing values of Arrow tables and of files of them: defaults, rows that are left out, errors."""
+"""Missing values in Arrow tables and files: defaults, skipped rows, errors."""
 
 import datetime
 
@@ -29,7 +29,7 @@ PLACES = {"arrow": "arrow", "parquet": "parquet: {path}, row group 0", "feather"
 
 @pytest.fixture(params=PLACES)
 def make(request, tmp_path):
-    """Makes a source of some columns of the table, in groups of 3 rows; `where` is what errors begin with."""
+    """Makes a source over some columns, in groups with 3 rows; `where` begins its errors."""
     path = tmp_path / "t"
 
     def made(columns, **options):
@@ -151,7 +151,7 @@ def test_a_state_knows_the_defaults(make):
 
 
 class OfPolars:
-    """As a Series of polars: the number of nulls is a method."""
+    """Like a polars Series: its null count is a method."""
 
     def __init__(self, values):
         self._values = pa.array(values)
@@ -183,7 +183,7 @@ class OfPolars:
     ids=["Array", "ChunkedArray", "Series", "MaskedArray"],
 )
 class TestColumnsByThemselves:
-    """Which NumPy would make floats of, with NaN, or without the mask."""
+    """NumPy would make floats from these, with NaN, or drop the mask."""
 
     def test_missing_values_are_an_error(self, make_column):
         column = make_column([2**53 + 1, None, 3, None])

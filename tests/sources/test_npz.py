@@ -1,4 +1,4 @@
-"""npz: files of arrays, one example each, as NumPy writes them; and files that lie."""
+"""npz: array files with one example each, as NumPy writes them; and dishonest files."""
 
 import io
 import pickle
@@ -19,7 +19,7 @@ COUNT = 20
 
 
 def arrays_of(number):
-    """The arrays of an example, which follow from its number."""
+    """Return an example's arrays, determined by its number."""
     return {"x": np.full((3, 4), number, np.float32), "y": np.int64(number), "name": np.array(f"n{number}")}
 
 
@@ -72,7 +72,7 @@ VALUES = [
     np.array([True, False]),
     np.arange(3).astype("datetime64[D]"),
     np.array([(1, 2.5)], [("a", "i4"), ("b", "f8")]),
-    np.arange(700_000, dtype=np.uint16),  # more than is read at once
+    np.arange(700_000, dtype=np.uint16),  # more than one read
 ]
 
 
@@ -159,7 +159,7 @@ def npy(value):
 
 
 def outcome(path):
-    """The error of the only file, or its example."""
+    """Return the error from the only file, or its example."""
     try:
         return None, pipeline.npz(path)[0]
     except (DataLossError, InvalidArgumentError, ResourceExhaustedError) as error:
@@ -167,7 +167,7 @@ def outcome(path):
 
 
 def test_a_changed_byte_is_found(tmp_path):
-    """Each byte of the values and of the headers; those without a meaning may change."""
+    """Every byte in the values and headers is covered; meaningless ones may change."""
     value = np.arange(50)
     for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         good = archive([("x.npy", npy(value))], compression)
@@ -204,7 +204,7 @@ def test_a_truncated_file(tmp_path, compression):
 
 
 def test_members_that_the_directory_lost(tmp_path):
-    """An entry that claims a comment takes in the ones after it, and `zipfile` does not count them."""
+    """An entry claiming a comment swallows the ones after it, and `zipfile` does not count them."""
     path = tmp_path / "0.npz"
     bad = bytearray(archive([(f"{name}.npy", npy(np.array(1))) for name in "abc"]))
     begin = bad.index(b"PK\x01\x02")
@@ -215,7 +215,7 @@ def test_members_that_the_directory_lost(tmp_path):
 
 
 def claims(good, size):
-    """An archive whose directory and header claim that its first member has so many bytes, decompressed or not."""
+    """Return an archive whose directory and header claim this size for the first member, decompressed or not."""
     bad = bytearray(good)
     begin = good.index(b"PK\x01\x02")
     struct.pack_into("<I", bad, begin + 24, size)
@@ -246,7 +246,7 @@ def claims(good, size):
             "'x': its header says float64 of shape (99,), and 791 bytes follow",
         ),
     ],
-    ids=range(11),  # the archives have the time in them
+    ids=range(11),  # the archives contain the time
 )
 def test_files_that_are_none(tmp_path, content, error, text):
     path = tmp_path / "0.npz"

@@ -1,4 +1,4 @@
-"""arrays: those of dask and xarray, sparse matrices of SciPy; and DataFrames as datasets."""
+"""arrays: from dask and xarray, SciPy's sparse matrices; and DataFrames as datasets."""
 
 import numpy as np
 import pytest
@@ -198,7 +198,7 @@ def test_a_lazy_frame_has_no_rows_yet():
 
 
 def test_objects_of_polars():
-    """Arrow would be given their addresses."""
+    """Arrow would receive their addresses."""
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"x": [1, 2], "thing": [object(), object()]})
     with pytest.raises(pipeline.InvalidArgumentError, match="column 'thing' holds Python objects"):

@@ -1,4 +1,4 @@
-"""Files behind a web server: as local ones, by few requests, whatever the server does meanwhile."""
+"""Files behind a web server: read like local ones, in few requests, whatever the server does meanwhile."""
 
 import contextlib
 import gzip
@@ -29,7 +29,7 @@ def _web():
 
 
 def lines_of(size, seed=0):
-    """Lines, all different, of about so many bytes together."""
+    """Return distinct lines with about this many bytes in total."""
     rng = np.random.default_rng(seed)
     width = 1000
     return [f"{seed} {i} ".encode() + b"x" * int(rng.integers(width)) for i in range(2 * size // width)]
@@ -113,7 +113,7 @@ def test_files_that_come_next_are_fetched_while_one_is_read(web):
     answered, gate = [], threading.Event()
 
     def late(handler, content, first, last):
-        """Answer once the next file was asked for too."""
+        """Answer only after the next file was requested."""
         answered.append(handler.path)
         assert gate.wait(LIMIT)
         handler.send(206, content, {"Content-Range": f"bytes 0-{last}/{len(content)}"})
@@ -128,7 +128,7 @@ def test_files_that_come_next_are_fetched_while_one_is_read(web):
 
 
 def cut(handler, content, first, last):
-    """Send half of the bytes that were announced."""
+    """Send half the announced bytes."""
     body = content[first : last + 1]
     headers = {"Content-Range": f"bytes {first}-{last}/{len(content)}"}
     handler.send(206, body[: len(body) // 2], headers, length=len(body))
@@ -188,7 +188,7 @@ def test_a_missing_file_among_others_is_skipped(web):
 
 @pytest.fixture(name="impatient")
 def _impatient(monkeypatch):
-    """The user's own limit for a server that says nothing."""
+    """The user's own limit for a silent server."""
     timeout = aiohttp.ClientTimeout(total=None, sock_read=0.2)
     monkeypatch.setitem(fsspec.config.conf, "http", {"client_kwargs": {"timeout": timeout}})
 
@@ -259,7 +259,7 @@ def too_much(handler, content, first, last):
 
 
 def too_short(handler, content, first, last):
-    """Announce less than the file has, and say so consistently."""
+    """Announce less than the file has, consistently."""
     headers = {"Content-Range": f"bytes {first}-{last - 100}/{len(content)}"}
     handler.send(206, content[first : last - 99], headers)
 

@@ -1,4 +1,4 @@
-"""Rows of Arrow and Hugging Face tables by number: of one chunk, of several that are copied, and of many."""
+"""Rows from Arrow and Hugging Face tables by index: with one chunk, several copied ones, and many."""
 
 import numpy as np
 import pytest

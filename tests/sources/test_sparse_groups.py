@@ -1,6 +1,6 @@
-"""arrays: sparse matrices in groups of HDF5 and Zarr, as AnnData writes them.
+"""arrays: sparse matrices in HDF5 and Zarr groups, as AnnData writes them.
 
-`_PIECE_BYTES` is private: the size of a piece is none of the user's options, and files of many pieces would be large.
+`_PIECE_BYTES` is private: users cannot set the piece size, and files with many full pieces would be large.
 """
 
 import h5py
@@ -15,7 +15,7 @@ from pipeline.errors import DataLossError, FailedPreconditionError
 scipy = pytest.importorskip("scipy.sparse", reason="needs SciPy: make test-sources")
 
 COUNT = 200
-# The rows of pairs have as many values each, so that they fit into one batch.
+# Paired rows have equal value counts, so that they fit into one batch.
 ROWS = np.where((np.arange(COUNT)[:, None] + np.arange(9)) % 3 == 0, np.arange(COUNT)[:, None] + 1, 0).astype("f4")
 
 
@@ -24,7 +24,7 @@ def write(group, matrix):
     matrix.sort_indices()
     for name in ("data", "indices", "indptr"):
         array = getattr(matrix, name)
-        if hasattr(group, "create_array"):  # of Zarr
+        if hasattr(group, "create_array"):  # in Zarr
             group.create_array(name, data=array, chunks=(min(16, len(array)),))
         else:
             group.create_dataset(name, data=array, chunks=(min(16, len(array)),), compression="gzip")

@@ -1,4 +1,4 @@
-"""Streams of sources: what they hold open is closed when a loop is left, and not only when it is garbage."""
+"""Source streams close their files when an iterator is left, not only when it is garbage."""
 
 import gc
 
@@ -12,7 +12,7 @@ from pipeline.sources.stream import BlockPiece, PartsSource
 
 
 class Numbers(Parts):
-    """Pieces of three numbers; `open` counts the reads that have begun and not ended."""
+    """Pieces with three numbers; `open` counts the reads begun and not ended."""
 
     kind = "numbers"
     unit = "parts"
@@ -48,7 +48,7 @@ def test_a_stream_is_closed_when_its_loop_is_left():
                 assert next(batches).tolist() == [0, 1, 2, 3]
                 assert stream.open == 1
             assert stream.open == 0
-            resumed = pipeline.batch(source, 4, num_threads=threads)  # the state is still there
+            resumed = pipeline.batch(source, 4, num_threads=threads)  # the state is still available
             resumed.load_state_dict(batches.state_dict())
             with resumed:
                 assert next(resumed).tolist() == [4, 5, 6, 7]
@@ -67,7 +67,7 @@ def test_the_threads_of_a_loop_close_what_they_read_with_a_coordinator_of_yours(
     coord.request_stop()
     coord.join()
     assert stream.open == 0
-    batches.close()  # it is still there
+    batches.close()  # it is still available
 
 
 def test_loops_that_share_a_source_close_only_their_own():

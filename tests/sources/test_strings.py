@@ -1,4 +1,4 @@
-"""The rule of all sources: text is str, binary data is bytes. Each reads a real file, written by the real library."""
+"""For all sources, text is str and binary data is bytes. Each reads a real file, written by the real library."""
 
 import io
 import json
@@ -11,8 +11,8 @@ from helpers import raises
 
 import pipeline
 
-TEXTS = ["Oslo", "", "K\u00f6ln", "\u6771\u4eac \U0001f600", "Oslo", "a\tb"]  # each width that str has
-BYTES = [text.encode("utf-16-le") for text in TEXTS]  # no UTF-8, some of them
+TEXTS = ["Oslo", "", "K\u00f6ln", "\u6771\u4eac \U0001f600", "Oslo", "a\tb"]  # each of str's widths
+BYTES = [text.encode("utf-16-le") for text in TEXTS]  # some are not UTF-8
 ROWS = [{"text": text, "bytes": data} for text, data in zip(TEXTS, BYTES, strict=True)]
 
 
@@ -138,7 +138,7 @@ def source(request, tmp_path):
 
 
 def kinds(value, kind=None):
-    """The types of the strings in an example or a batch, by the names of what they should be."""
+    """Return the string types in an example or a batch, by the names of the expected ones."""
     if isinstance(value, dict):
         return {each for name, inner in value.items() for each in kinds(inner, bytes if "b" in name[:1] else str)}
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype == object):

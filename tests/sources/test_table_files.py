@@ -1,4 +1,4 @@
-"""parquet and feather: files whose schemas differ, folders of Hive, expressions, and streams of Arrow."""
+"""parquet and feather: files with different schemas, Hive folders, expressions, and Arrow streams."""
 
 import datetime
 import itertools
@@ -22,7 +22,7 @@ KINDS = ["parquet", "feather", "stream"]
 
 
 def write(kind, path, table, rows=4):
-    """Write a table in groups of so many rows."""
+    """Write a table in groups with this many rows."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if kind == "parquet":
         pa.parquet.write_table(table, path, row_group_size=rows)
@@ -42,7 +42,7 @@ def kind(request):
 
 @pytest.fixture
 def read(kind, tmp_path):
-    """Reads columns `a`, one of each file, in groups of 4 rows, with options; returns the source."""
+    """Reads columns `a`, one per file, in groups with 4 rows, with options; returns the source."""
 
     def read(*columns, **options):
         paths = [str(tmp_path / f"{i}") for i in range(len(columns))]
@@ -57,7 +57,7 @@ COUNT = 30
 
 
 def numbers(batch):
-    """The numbers of examples: `n`, of which all else follows."""
+    """Return the examples' numbers, `n`, which determine everything else."""
     found = batch["n"].tolist()
     assert batch["n"].dtype == np.int64
     assert batch["half"].dtype == np.float64
@@ -69,7 +69,7 @@ def numbers(batch):
 
 
 def part(first, end, of):
-    """Rows of a file: each has other types for the same values."""
+    """Return a file's rows: each file has other types for the same values."""
     rows = range(first, end)
     ints, floats = [(pa.int32(), pa.float32()), (pa.int64(), pa.float64()), (pa.uint8(), pa.float16())][of]
     words = pa.array([f"{i}" for i in rows], [pa.string(), pa.large_string(), pa.string()][of])
@@ -84,7 +84,7 @@ def part(first, end, of):
 
 
 class TestDifferentFiles(SourceContract):
-    """Files whose schemas differ in a way that has one answer."""
+    """Files with different schemas that still have a unique answer."""
 
     count = COUNT
 
@@ -126,7 +126,7 @@ class TestRowsOfAnExpression(SourceContract):
 
 
 class TestFolders(SourceContract):
-    """Files in folders of Hive."""
+    """Files in Hive folders."""
 
     count = COUNT
 
@@ -270,7 +270,7 @@ class TestSchemas:
         assert batch["a"]["y"].tolist() == ["a", "b"]
 
     def test_null_and_string(self, read, kind, tmp_path):
-        """The rows without a string are an error that names file, row group and column, or are filled in."""
+        """Rows without a string raise an error with file, row group and column, or are filled in."""
         columns = pa.nulls(3), pa.array(["a", "b"])
         unit = "row group 0" if kind == "parquet" else "record batch 0"
         text = f"{tmp_path / '0'}, {unit}: column 'a' of type string has missing values, 3 of 3: see defaults="
@@ -281,7 +281,7 @@ class TestSchemas:
 
     @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
     def test_columns_that_a_file_lacks(self, read, kind, tmp_path, order):
-        """In whatever order the files come."""
+        """In any file order."""
         given = pa.table({"a": [1], "b": ["x"]}), pa.table({"a": [2]}), pa.table({"b": ["z"], "a": [3]})
         tables = [given[i] for i in order]
         lacks = order.index(1)
@@ -330,7 +330,7 @@ class TestSchemas:
         assert list(batch) == ["a"]
 
     def test_a_value_that_does_not_fit(self, read, kind, tmp_path):
-        """One moment of 2**62 ms is none of us."""
+        """A timestamp at 2**62 ms has no value in microseconds."""
         unit = "row group 1" if kind == "parquet" else "record batch 1"
         late = pa.array([0, 0, 0, 0, 1 << 62], pa.timestamp("ms"))
         source = read(pa.array([0], pa.timestamp("us")), late)
@@ -443,14 +443,14 @@ class TestWhere:
             lambda: read(self.ROWS, columns=["n", "x"], where=expression),
             lambda: pipeline.arrow(self.ROWS, ["n"], where=expression),
         ):
-            source = make()  # which writes the same file again
+            source = make()  # reads the same file again
             assert len(source) == len(wanted)
             assert [int(row["n"]) for row in source] == wanted
             assert int(source[-1]["n"]) == wanted[-1]
 
     @pytest.mark.parametrize("seed", range(8))
     def test_any_expression(self, read, seed):
-        """Statistics leave out no row, whatever its values are: NaN, missing, signed zeros."""
+        """Statistics exclude no matching row, whatever its values are: NaN, missing, signed zeros."""
         rng = np.random.default_rng(seed)
         values = [float("nan"), None, 0.0, -0.0, 1.0, 2.0, float("inf")]
         columns = {name: [values[i] for i in rng.integers(0, 7, 24)] for name in "xy"}
@@ -578,15 +578,15 @@ OTHERS = {
 
 
 class TestWrittenMeanwhile:
-    """A file whose columns are no longer those that the dataset was made of."""
+    """A file whose columns no longer match those at the dataset's creation."""
 
     @pytest.fixture(params=OTHERS)
     def other(self, request, kind, tmp_path):
         def write_other():
-            noise = np.random.default_rng(0).bytes(6000)  # no smaller file: that would be one that was cut
+            noise = np.random.default_rng(0).bytes(6000)  # not a smaller file, because that would be a truncated one
             more = {"z": [noise[1000 * i : 1000 * i + 1000] for i in range(6)]}
             write(kind, str(tmp_path / "0"), pa.table({**OTHERS[request.param], **more}))
-            os.utime(tmp_path / "0", ns=(0, 0))  # its clock may not have moved on since
+            os.utime(tmp_path / "0", ns=(0, 0))  # its clock may not have advanced since
 
         return write_other
 
@@ -610,7 +610,7 @@ class TestWrittenMeanwhile:
 
 class TestStreams:
     def test_dictionaries_that_change(self, tmp_path):
-        """Each batch has the dictionary that its stream gave last, and what was added to it."""
+        """Each batch uses its stream's last dictionary, with later additions."""
         for deltas, mapped in itertools.product([False, True], [False, True]):
             words = [["a", "b"], ["a", "b", "c"], ["a", "b", "c", "d"], ["x", "y"]][: 3 if deltas else 4]
             batches = [
@@ -649,19 +649,19 @@ class TestStreams:
         assert [row["n"] for row in pipeline.feather("memory://streams/*.arrow")] == list(range(10))
 
     def test_a_stream_whose_writer_was_stopped(self, tmp_path):
-        """The format allows that, but no one can tell it from a stream of which the rest is missing."""
+        """The format allows that, but it looks the same as a truncated stream."""
         path, table = tmp_path / "t", pa.table({"n": [1, 2]})
         with pa.ipc.new_stream(str(path), table.schema) as writer:
             writer.write_table(table)
             writer.write_table(table)
-        path.write_bytes(path.read_bytes()[:-8])  # the mark of its end
+        path.write_bytes(path.read_bytes()[:-8])  # the end marker
         with raises(
             pipeline.DataLossError, f"{path}; neither an Arrow IPC file nor a stream, or damaged: it has no mark"
         ):
             pipeline.feather(str(path))
 
     def test_two_that_were_joined(self, tmp_path):
-        """The second would be read by nobody."""
+        """Otherwise the second would never be read."""
         path = tmp_path / "t"
         write("stream", str(path), pa.table({"n": [1, 2]}))
         path.write_bytes(2 * path.read_bytes())
@@ -670,7 +670,7 @@ class TestStreams:
 
     @pytest.mark.parametrize("compression", [None, "zstd"])
     def test_of_damage(self, tmp_path, compression):
-        """Cut or flipped anywhere: right rows, fewer whole batches at the end, or an error that names the file."""
+        """Cut or flipped anywhere: right rows, fewer whole batches at the end, or an error naming the file."""
         path = tmp_path / "t"
         table = pa.table({"n": range(12), "s": [f"{i}" for i in range(12)]})
         with pa.ipc.new_stream(

@@ -1,4 +1,4 @@
-"""arrow, parquet and feather: columns of Arrow as arrays, tables in memory and in files."""
+"""arrow, parquet and feather: Arrow columns as arrays, from tables in memory and in files."""
 
 import datetime
 import decimal
@@ -20,7 +20,7 @@ COUNT = 30
 
 
 def rows(first, end):
-    """A table of the examples with these numbers: of several chunks, with columns of many types."""
+    """Return a table with these examples, in several chunks, with columns of many types."""
     numbers = range(first, end)
     half = (end - first) // 2
     table = pa.table(
@@ -66,7 +66,7 @@ class TestArrow(SourceContract):
 
     @pytest.mark.parametrize("name", COLUMNS)
     def test_another_table_does_not_take_the_state(self, name):
-        """A digest of some rows tells it; chunks are no difference."""
+        """A digest over some rows detects it; chunking makes no difference."""
 
         def loop(table):
             return pipeline.batch(pipeline.arrow(table, COLUMNS), 3, deterministic=True)
@@ -141,7 +141,7 @@ class TestMappedFeather(TestFeather):
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
 def test_workers_get_no_rows_of_two_groups_as_those_of_one(tmp_path, kind, shuffle, workers):
-    """Claims of 64 rows were joined in a chunk as rows of one group, where groups have a multiple of 64."""
+    """If group sizes are multiples of 64, claims of 64 rows must not join two groups in one chunk."""
     path, table = tmp_path / "a", pa.table({"x": np.arange(400 * 64)})
     if kind == "parquet":
         pa.parquet.write_table(table, path, row_group_size=64)
@@ -195,14 +195,14 @@ class TestColumns:
         assert check(got) == list(range(COUNT))
 
     def test_only_the_columns_that_are_chosen_are_read(self, tmp_path):
-        """The bytes of another column are not what they should be."""
+        """Another column's bytes are damaged."""
         path = tmp_path / "t.parquet"
         marker = b"not chosen" * 100
         table = pa.table({"n": [1, 2], "left": [marker, marker]})
         pa.parquet.write_table(table, path, compression="none", use_dictionary=False, write_statistics=False)
         data = path.read_bytes()
         at = data.index(marker)
-        path.write_bytes(data[: at - 4] + b"\xff" * 4 + data[at:])  # the length of the first value
+        path.write_bytes(data[: at - 4] + b"\xff" * 4 + data[at:])  # the first value's length
         [got] = pipeline.batch(pipeline.parquet(path, ["n"]), 2)
         assert got["n"].tolist() == [1, 2]
         with pytest.raises(pipeline.OpError):
@@ -210,7 +210,7 @@ class TestColumns:
 
     @pytest.mark.parametrize("kind", ["arrow", "parquet", "feather"])
     def test_string_views(self, kind, tmp_path):
-        """As in tables of polars: in columns, lists, arrays, structs and dictionaries."""
+        """As in polars tables: in columns, lists, arrays, structs and dictionaries."""
         view = pa.string_view()
         words = pa.array(["a", None, "ä word of more than twelve bytes", "d"], view)
         table = pa.table(
@@ -224,7 +224,7 @@ class TestColumns:
             }
         )
         path = str(tmp_path / "views")
-        if kind == "parquet":  # which holds no dictionary of views
+        if kind == "parquet":  # it cannot hold dictionaries with views
             table = table.set_column(2, "kind", table["kind"].cast(pa.dictionary(pa.uint32(), pa.string())))
             pa.parquet.write_table(table, path)
         elif kind == "feather":
@@ -256,7 +256,7 @@ def answered(example):
 
 
 class TestObjects:
-    """Lists of structs and lists of lists are lists of Python objects."""
+    """Lists with structs or lists are lists of Python objects."""
 
     @pytest.fixture(params=["arrow", "parquet", "feather"])
     def source(self, request, tmp_path):
@@ -307,7 +307,7 @@ class TestObjects:
 
     @pytest.mark.parametrize("list_", [pa.list_, pa.large_list])
     def test_lists_of_lists(self, list_):
-        """Those whose inner lists have a fixed size are arrays."""
+        """With fixed-size inner lists they are arrays."""
         boxes = [[[0, 1], [2, 3]], [], [[4, 5]]]
         table = pa.table({"boxes": pa.array(boxes, list_(list_(pa.int64())))})
         [batch] = pipeline.batch(pipeline.arrow(table), 3)
@@ -447,7 +447,7 @@ class TestErrors:
             list(pipeline.batch(source, 10))
 
     def test_of_any_flipped_bit_in_a_page(self, tmp_path):
-        """Files with checksums of their pages are read as they were written, or not at all."""
+        """With page checksums, files are read as written or not at all."""
         path = tmp_path / "t.parquet"
         numbers = np.random.default_rng(1).integers(0, 1 << 40, 500)
         pa.parquet.write_table(pa.table({"n": numbers}), path, write_page_checksum=True, use_dictionary=False)
@@ -462,7 +462,7 @@ class TestErrors:
     @pytest.mark.parametrize("bit", [1, pytest.param(128, marks=pytest.mark.slow)])
     @pytest.mark.parametrize("kind", ["parquet", "feather"])
     def test_of_a_damaged_description(self, kind, bit, tmp_path):
-        """Numbers of rows that become negative, names that are no text any more: each error names the file."""
+        """Negative row counts, names that are no longer text: each error names the file."""
         path = tmp_path / "t"
         boxes = [{"size": {"height": i}} for i in range(30)]
         table = pa.table({"column": range(30), "other": [f"{i}" for i in range(30)], "box": boxes})
@@ -477,7 +477,7 @@ class TestErrors:
             path.write_bytes(data[:i] + bytes([data[i] ^ bit]) + data[i + 1 :])
             try:
                 got = list(getattr(pipeline, kind)(path))
-                assert len(got) == 30 or (kind == "feather" and len(got) == 20)  # a batch that is not listed
+                assert len(got) == 30 or (kind == "feather" and len(got) == 20)  # a batch missing from the list
             except pipeline.errors.OpError as error:
                 said.append(str(error))
         assert len(said) > size / 8
@@ -506,7 +506,7 @@ class TestErrors:
                     list(pipeline.feather(path, memory_map=mapped))
 
     def test_of_a_file_that_becomes_shorter(self, tmp_path):
-        """The process lives: a mapped file would end it by SIGBUS."""
+        """The process survives, whereas reading a mapped file would end it by SIGBUS."""
         pa.feather.write_feather(
             pa.table({"n": np.arange(100_000)}), tmp_path / "n", chunksize=1000, compression="uncompressed"
         )
@@ -546,7 +546,7 @@ for function in (pipeline.arrow, pipeline.parquet, pipeline.feather):
 
 
 def nested_fixed(levels):
-    """An array of 20 rows: fixed-size lists of such lists, and what their rows are."""
+    """Return an array with 20 rows of nested fixed-size lists, and the expected rows."""
     rows = np.arange(20 * 2**levels, dtype=np.int32).reshape(20, *[2] * levels)
     array = pa.array(rows.ravel())
     for _ in range(levels):
@@ -572,7 +572,7 @@ def test_slices_of_nested_lists_of_fixed_size(levels, chunks):
 
 
 def test_dictionaries_without_the_value():
-    """As in a file whose page of the dictionary is damaged."""
+    """As in a file with a damaged dictionary page."""
     column = pa.DictionaryArray.from_arrays(pa.array([0, 5]), pa.array(["a"]), safe=False)
     with pytest.raises(pipeline.DataLossError, match="arrow: column 'c' has a value that its dictionary does not have"):
         list(pipeline.arrow(pa.table({"c": column})))
@@ -589,12 +589,12 @@ def test_items_have_the_columns_in_their_order():
 
 
 class TestIndexOfPandas:
-    """One without a name is no feature: shuffled, dropped and concatenated frames have one."""
+    """Without a name it is not a feature: shuffled, dropped and concatenated frames have one."""
 
     INDEX = "__index_level_0__"
 
     def table(self, name, metadata=None):
-        """What `pyarrow.table` makes of a shuffled frame whose index has a name, or None."""
+        """Return a `pyarrow.table` from a shuffled frame whose index has a name, or None."""
         stored = self.INDEX if name is None else name
         said = {
             "index_columns": [stored],
@@ -634,7 +634,7 @@ class TestIndexOfPandas:
 
 
 class TestColumnsOfPandas:
-    """Of dtypes that Arrow has no type for."""
+    """With dtypes unknown to Arrow."""
 
     @pytest.fixture
     def pandas(self):

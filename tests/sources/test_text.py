@@ -1,4 +1,4 @@
-"""text and csv: lines and rows of files, plain and compressed."""
+"""text and csv: lines and rows from files, plain and compressed."""
 
 import bz2
 import csv
@@ -33,11 +33,11 @@ COMPRESS = {
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
     ".zst": zstd.compress,
-    # Two streams, as `cat` makes of two files.
+    # Two streams, as if two files were joined by `cat`.
     ".ZSTD": lambda data: zstd.compress(data[:9]) + zstd.compress(data[9:]),
 }
 COUNT = 60
-ENDS = [(0, 13), (13, 32), (32, 45), (45, COUNT), (COUNT, COUNT)]  # of the numbers in each file; one is empty
+ENDS = [(0, 13), (13, 32), (32, 45), (45, COUNT), (COUNT, COUNT)]  # numbers in each file; one is empty
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def line(i):
 @pytest.mark.parametrize("ending", [".gz", ".xz"])
 @pytest.mark.parametrize("zeros", [4, 512, 200_000])
 def test_zeros_between_and_after_compressed_streams(tmp_path, ending, zeros):
-    """gzip and xz read such files, as tapes and tools that fill blocks leave them."""
+    """Tapes, and tools that fill blocks, leave such files; gzip and xz read them."""
     compress, path = COMPRESS[ending], tmp_path / f"padded.txt{ending}"
     path.write_bytes(compress(b"one\n") + bytes(zeros) + compress(b"two\n") + bytes(zeros))
     [lines] = pipeline.batch(pipeline.text(path), 2)
@@ -115,7 +115,7 @@ class TestText(SourceContract):
 
 
 def name_of(i):
-    """A string with all that may be in quotes; sometimes empty."""
+    """Return a string with every character that needs quotes; sometimes empty."""
     return ["", "plain", 'with "quotes"', "two\nlines", "a, b", "\r\n", "ünï"][i % 7] + (f" {i}" if i % 7 else "")
 
 
@@ -187,7 +187,7 @@ def test_a_resumed_loop_does_not_read_from_the_start(tmp_path, monkeypatch):
 
 
 def test_compressed(ending, tmp_path):
-    """Whatever compresses a file, its lines and rows are the same."""
+    """Lines and rows are the same with any compression."""
     path = tmp_path / f"t.csv{ending}"
     path.write_bytes(COMPRESS[ending](write_rows(range(COUNT), ["n", "name", "x"])))
     [got] = pipeline.batch(pipeline.csv(path, None, {"n": np.int32}, {"x": -1}), COUNT)
@@ -212,7 +212,7 @@ def test_compressed_files_that_are_damaged(ending, tmp_path):
 
 
 def test_what_compresses_very_well_takes_little_memory(tmp_path, monkeypatch):
-    """No read returns more than was asked for, however few bytes it is made of; `_read` is where that is seen."""
+    """No read exceeds the requested size, however few bytes encode it; `_read` is where this shows."""
     path = tmp_path / "t.txt.zst"
     path.write_bytes(zstd.compress((b"0" * 999 + b"\n") * 20_000))
     sizes = []
@@ -249,7 +249,7 @@ def test_remote_patterns(ending):
 
 
 class TestAgainstArrow:
-    """What pyarrow reads of generated tables, this does."""
+    """For generated tables, the result equals pyarrow's."""
 
     @pytest.mark.parametrize("chunk", [7, 64, 1 << 18])
     @pytest.mark.parametrize("seed", range(4))
@@ -280,7 +280,7 @@ class TestAgainstArrow:
         assert ours['te"x,t'].tolist() == theirs['te"x,t'].to_pylist() == table['te"x,t']
 
     def test_dtypes(self, tmp_path):
-        """Those that pyarrow finds, where both have them."""
+        """The dtypes pyarrow finds, if both have them."""
         rows = ["1,1.5,x,,2024,nan,-", "2,2,y,,7,1e400,"]
         path = tmp_path / "t.csv"
         path.write_text("\n".join(["i,f,s,none,some,odd,dash", *rows]))
@@ -293,7 +293,7 @@ class TestAgainstArrow:
 
 
 def test_more_lines_to_skip_than_there_are(tmp_path, monkeypatch):
-    """The end of the file ends it, and not the count."""
+    """The end of the file ends it before the count does."""
     (tmp_path / "a").write_text("1\n2\n")
     taken, first_line = [], text_source.first_line
 
@@ -322,7 +322,7 @@ def test_names_and_syntax(tmp_path):
 
 
 def test_pieces_are_the_same_from_any_of_them(monkeypatch):
-    """That is what a state relies on."""
+    """States rely on this."""
 
     class File:
         def __init__(self, data):
@@ -413,7 +413,7 @@ class TestErrors:
     @pytest.mark.parametrize("ending", ["", ".gz"])
     @pytest.mark.parametrize("n", [1, 100])
     def test_of_rows(self, n, ending, tmp_path, monkeypatch):
-        """They name the file, the line in it, and the column; wherever the row is."""
+        """They name the file, line and column, wherever the row is."""
         monkeypatch.setattr(ReadBuffer, "CHUNK", 64)
         path = tmp_path / f"t.csv{ending}"
         before = 'n,text,x\n1,"two\nlines",1.5\n\n' * n
@@ -463,7 +463,7 @@ class TestErrors:
         for options in ({}, {"skip_lines": 1}):
             with raises(pipeline.ResourceExhaustedError, f"{path}: ") as caught:
                 list(pipeline.text(path, **options))
-            assert str(caught.value).endswith(" has more than the limit of 1,000 bytes")  # there is no option
+            assert str(caught.value).endswith(" has more than the limit of 1,000 bytes")  # no option can help
 
     @pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python has zstd")
     def test_without_zstd(self, tmp_path):
@@ -486,7 +486,7 @@ for make in (pipeline.csv, lambda path: list(pipeline.text(path))):
 @pytest.mark.parametrize("deterministic", [False, True])
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_bad_rows_are_left_out(deterministic, ending, tmp_path):
-    """With `on_error="skip"`; what ends a file is raised in any case."""
+    """With `on_error="skip"`; an error that ends a file is always raised."""
     path = tmp_path / f"t.csv{ending}"
     rows = ["n,x", *(f"{i},{'?' if i % 10 == 4 else i}" for i in range(100)), "1,2,3"]
     data = COMPRESS[ending]("\n".join(rows).encode())
@@ -528,7 +528,7 @@ def test_each_name_of_a_wide_file_is_looked_at_a_few_times(tmp_path):
 
 
 class TestPatterns:
-    """Which files a pattern of a source names."""
+    """Files matched by a source's pattern."""
 
     @pytest.fixture(autouse=True)
     def _tree(self, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""tf_data: datasets of TensorFlow. `make test-jax` installs it; elsewhere these tests are skipped."""
+"""tf_data: TensorFlow datasets. `make test-jax` installs it; elsewhere these tests are skipped."""
 
 import os
 import sys
@@ -47,7 +47,7 @@ class TestDataset(SourceContract):
 
     @pytest.fixture(autouse=True)
     def _small_pieces(self, monkeypatch):
-        monkeypatch.setattr("pipeline.sources.tf_data._PIECE", 7)  # so that a few rows are several pieces
+        monkeypatch.setattr("pipeline.sources.tf_data._PIECE", 7)  # so that a few rows span several pieces
 
     def make(self, **options):
         return pipeline.tf_data(dataset(), **options)
@@ -62,7 +62,7 @@ class TestDataset(SourceContract):
 
     @pytest.mark.parametrize("kind", ["batch", "shuffle_batch"])
     def test_states(self, kind):
-        """Nobody can go back to a place of TensorFlow's iterators, and a loop says so."""
+        """TensorFlow's iterators cannot be rewound, and the error explains this."""
         options = {"min_after_dequeue": 5, "seed": 9} if kind == "shuffle_batch" else {}
         with getattr(pipeline, kind)(self.make(), 3, deterministic=True, **options) as batches:
             next(batches)
@@ -82,7 +82,7 @@ class TestDataset(SourceContract):
 
 
 class TestBatched(TestDataset):
-    """TensorFlow's batches, the last of which is smaller."""
+    """TensorFlow's batches; the last is smaller."""
 
     def make(self, **options):
         return pipeline.tf_data(dataset().batch(4), batched=True, **options)
@@ -101,7 +101,7 @@ def _without_more(example):
 
 
 class TestOfAnyShape(TestDataset):
-    """Where a shape is not known, elements come one by one."""
+    """If a shape is unknown, elements come one at a time."""
 
     def make(self, **options):
         tf = library()
@@ -166,7 +166,7 @@ def test_an_iterator_is_read_once():
 
 
 def test_an_error_comes_after_what_was_made_before(monkeypatch):
-    monkeypatch.setattr("pipeline.sources.tf_data._PIECE", 32)  # so that a few rows are several pieces
+    monkeypatch.setattr("pipeline.sources.tf_data._PIECE", 32)  # so that a few rows span several pieces
     tf = library()
 
     def failing(number):

@@ -1,4 +1,4 @@
-"""tfrecord: records and Examples of TFRecord files, plain and compressed, and what is wrong with them."""
+"""tfrecord: records and Examples from TFRecord files, plain and compressed, and damaged ones."""
 
 import gzip
 import re

@@ -1,4 +1,4 @@
-"""tokens and write_tokens: rows and documents of token files, and what is wrong with them."""
+"""tokens and write_tokens: rows and documents from token files, and damaged files."""
 
 import os
 import pickle
@@ -14,12 +14,12 @@ from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgum
 
 
 def raises(cls, *parts):
-    """Expect an error that has these texts in order."""
+    """Expect an error with these texts in order."""
     return pytest.raises(cls, match=".*".join(map(re.escape, parts)))
 
 
 COUNT, LENGTH = 60, 4
-ENDS = [(0, 13), (13, 45), (45, COUNT)]  # of the rows in each file
+ENDS = [(0, 13), (13, 45), (45, COUNT)]  # rows in each file
 
 
 def row(number):
@@ -27,7 +27,7 @@ def row(number):
 
 
 def rows_of(first, end, rest=3):
-    """The tokens of some rows, and some that fill none."""
+    """Return the tokens in some rows, and some too few for a row."""
     return np.concatenate([row(i) for i in range(first, end)] + [np.full(rest, 9999, np.uint16)])
 
 
@@ -61,7 +61,7 @@ class TestLabels(TestRows):
 
 
 class TestShorterRows(TestRows):
-    """The last row of a file may be shorter; here none is."""
+    """A file's last row may be shorter; here none is."""
 
     @pytest.fixture(autouse=True)
     def _files(self, tmp_path):
@@ -80,7 +80,7 @@ class TestDocuments(SourceContract):
     def _files(self, tmp_path):
         self.names = [tmp_path / str(number) for number in range(len(ENDS))]
         for name, (first, end) in zip(self.names, ENDS, strict=True):
-            documents = [[i, i] for i in range(first, end)]  # which batches stack
+            documents = [[i, i] for i in range(first, end)]  # so that batches stack
             pipeline.write_tokens(f"{name}.bin", documents, dtype="int32", index=True)
 
     def make(self, **options):
@@ -213,7 +213,7 @@ class TestFormats:
             assert listed(pipeline.tokens(tmp_path / name, 3)) == [[1, 2, 3], [4, 5, 6]]
 
     def test_an_index_as_megatron_writes_it(self, tmp_path):
-        """Documents of several sequences, and a byte for the kind of each."""
+        """Documents with several sequences, and a byte for each one's kind."""
         np.arange(9, dtype=np.int32).tofile(tmp_path / "a.bin")
         begin = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 4, 4, 3)
         arrays = [np.array([2, 3, 1, 3], "<i4"), np.array([0, 8, 20, 24], "<i8"), np.array([0, 3, 4], "<i8")]

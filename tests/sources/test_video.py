@@ -1,4 +1,4 @@
-"""video: clips of video files. `make test-sources` installs PyAV; elsewhere these are skipped."""
+"""video: clips from video files. `make test-sources` installs PyAV; elsewhere these are skipped."""
 
 import logging
 import os
@@ -19,16 +19,16 @@ av = pytest.importorskip("av", reason="make test-sources installs it")
 
 HEIGHT, WIDTH = 32, 48
 COUNT, CLIP = 30, 4
-ENDS = [(0, 7), (7, 19), (19, COUNT)]  # of the clips in each file
+ENDS = [(0, 7), (7, 19), (19, COUNT)]  # clips in each file
 
 
 def raises(cls, *parts):
-    """Expect an error that has these texts in order."""
+    """Expect an error with these texts in order."""
     return pytest.raises(cls, match="(?s)" + ".*".join(map(re.escape, parts)))
 
 
 def picture(number):
-    """A picture by which a frame is known: its bits as light and dark fields, which every codec keeps."""
+    """A picture that identifies a frame by its bits, as light and dark fields, because every codec keeps these."""
     bits = [255 * (number >> i & 1) for i in range(12)]
     return np.kron(np.array(bits, np.uint8).reshape(3, 4), np.ones((HEIGHT // 4, WIDTH // 4), np.uint8))
 
@@ -46,7 +46,7 @@ def number_of(frame):
 def write(
     path, numbers, fps=10, codec="mpeg4", times=None, options=None, container=None, gop=12, b_frames=0, pixels="yuv420p"
 ):
-    """Write a video of numbered frames; `times` are those of frames in ticks of 1 / (fps * 100) s."""
+    """Write a video with numbered frames; `times` are frame times in ticks of 1 / (fps * 100) s."""
     with av.open(str(path), "w", options=container or {}) as file:
         stream = file.add_stream(codec, fps, options=options or {})
         stream.width, stream.height, stream.pix_fmt, stream.bit_rate = WIDTH, HEIGHT, pixels, 4_000_000
@@ -65,7 +65,7 @@ def write(
 
 
 def decoded(path):
-    """All frames of a file, and their times, by a plain loop of the library."""
+    """Return all frames in a file, and their times, from a plain loop over the library."""
     with av.open(path) as file:
         stream = file.streams.video[0]
         frames = list(file.decode(stream))
@@ -76,9 +76,9 @@ def decoded(path):
 
 @pytest.fixture(scope="module")
 def films(tmp_path_factory):
-    """Files with the clips of the contract, written once."""
+    """Files with the contract's clips, written once."""
     folder = tmp_path_factory.mktemp("films")
-    numbers = [range(CLIP * first, CLIP * end + 2) for first, end in ENDS]  # two frames fill no clip
+    numbers = [range(CLIP * first, CLIP * end + 2) for first, end in ENDS]  # two frames are too few for a clip
     return [write(folder / f"{i}.mp4", each) for i, each in enumerate(numbers)]
 
 
@@ -135,7 +135,7 @@ def film(request, tmp_path):
 
 
 def test_clips_have_the_frames_of_a_whole_decode(film):
-    """Of every frame, in order and in any other."""
+    """For every frame, in order and in any other."""
     frames, times = decoded(film)
     assert [number_of(frame) for frame in frames] == list(range(80))
     data = pipeline.video(film, 5)
@@ -168,7 +168,7 @@ def test_frames_are_those_on_screen(tmp_path, fps, hop):
 
 
 def test_frames_of_unequal_times(tmp_path):
-    """A screen recording: a frame stays until the next one."""
+    """In a screen recording a frame stays until the next one."""
     times = [0, 100, 150, 700, 720, 1500]
     path = write(tmp_path / "a.mkv", range(6), times=times)
     [clip] = pipeline.video(path, 15, fps=10)
@@ -218,7 +218,7 @@ class TestDamage:
     @pytest.mark.parametrize("kept", [0.3, 0.6, 0.9])
     @pytest.mark.parametrize("ending", ["mp4", "mkv", "avi"])
     def test_a_file_that_is_cut(self, tmp_path, ending, kept):
-        """An mp4 file with its index in front is opened; its last frames are missing."""
+        """An mp4 file with its index in front opens, but its last frames are missing."""
         options = {"movflags": "faststart"} if ending == "mp4" else {}
         path = str(tmp_path / f"a.{ending}")
         with av.open(path, "w", options=options) as file:

@@ -1,4 +1,4 @@
-"""vortex: the rows of Vortex files. `make test-sources` installs its library; elsewhere these are skipped."""
+"""vortex: rows from Vortex files. `make test-sources` installs its library; elsewhere these are skipped."""
 
 import os
 import pickle
@@ -19,7 +19,7 @@ COUNT = 60
 
 
 def raises(cls, *parts):
-    """Expect an error that has these texts in order."""
+    """Expect an error with these texts in order."""
     return pytest.raises(cls, match="(?s)" + ".*".join(map(re.escape, parts)))
 
 
@@ -46,7 +46,7 @@ def check(batch):
     return numbers
 
 
-ENDS = [(0, 11), (11, 11), (11, 40), (40, COUNT)]  # of the rows in each file; one is empty
+ENDS = [(0, 11), (11, 11), (11, 40), (40, COUNT)]  # rows in each file; one is empty
 
 
 class TestRows(SourceContract):
@@ -150,7 +150,7 @@ class TestDamage:
             pipeline.vortex(tmp_path / "a.vortex")
 
     def test_a_panic(self, path, monkeypatch):
-        """Vortex panics at some damage; that is no Exception by itself."""
+        """Vortex panics at some damage, and a panic is not an Exception by itself."""
         panic = type("PanicException", (BaseException,), {})
 
         def opened(_):

@@ -1,4 +1,4 @@
-"""webdataset: samples of tar shards."""
+"""webdataset: samples from tar shards."""
 
 import io
 import json
@@ -25,7 +25,7 @@ def npy(array):
 
 
 def files(i):
-    """The files of a sample by extension: a wide one has a name that needs a header of its own."""
+    """Return a sample's files by extension; a wide sample's name needs a separate header."""
     return {
         "PNG" if i % 3 else "jpg": pipeline.encode_png(np.full((2, 3, 3), i, np.uint8)),
         "cls": b"%d" % (i % 10),
@@ -37,7 +37,7 @@ def files(i):
 
 def write(file, numbers, mode="w"):
     with tarfile.open(fileobj=file, mode=mode) as archive:
-        archive.addfile(tarfile.TarInfo("readme"), io.BytesIO())  # no extension, no sample
+        archive.addfile(tarfile.TarInfo("readme"), io.BytesIO())  # without an extension it is not a sample
         for i in numbers:
             for extension, data in files(i).items():
                 name = f"{'long/' * 30 if i % 5 == 0 else ''}sample.d/{i:04}.{extension}"
@@ -71,7 +71,7 @@ class Shards(SourceContract):
 
     @pytest.fixture(autouse=True)
     def _files(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("pipeline.sources.webdataset._SAMPLES", 3)  # so that a few rows are several pieces
+        monkeypatch.setattr("pipeline.sources.webdataset._SAMPLES", 3)  # so that a few rows span several pieces
         self.paths = f"{tmp_path}/shard-{{00..02}}.{self.ending}"
         for i, (first, end) in enumerate([(0, 11), (11, 24), (24, COUNT)]):
             with open(tmp_path / f"shard-{i:02}.{self.ending}", "wb") as file:
@@ -156,7 +156,7 @@ def test_arrays_are_those_of_numpy(array):
 
 @pytest.mark.parametrize("extension", ["cls", "id", "index"])
 def test_integers(extension, tmp_path):
-    """Decimal ones: Python alone reads "1_0" as 10, and the digits of other scripts."""
+    """Decimal ones: Python also reads "1_0" as 10, and digits in other scripts."""
 
     def read(data):
         with tarfile.open(tmp_path / "a.tar", "w") as archive:
@@ -240,7 +240,7 @@ def test_braces_are_those_of_bash():
 
 
 def test_files_that_belong_to_no_sample(tmp_path):
-    """As in webdataset, they are left out; an archive of nothing else is a mistake."""
+    """As in webdataset, they are left out; an archive with nothing else is a mistake."""
 
     def shard(names):
         with tarfile.open(tmp_path / "a.tar", "w") as archive:
@@ -368,7 +368,7 @@ class TestErrors:
         source = pipeline.webdataset(path, ["cls"])
         assert len(list(pipeline.batch(source, 1))) == 20
         flipped = bytearray(data)
-        flipped[-8 if ending.endswith("gz") else len(data) // 2] ^= 1  # of gzip a bit of the checksum
+        flipped[-8 if ending.endswith("gz") else len(data) // 2] ^= 1  # in gzip, a bit in the checksum
         for damaged in (data[: len(data) // 2], data[:-1], flipped):
             path.write_bytes(damaged)
             with raises(pipeline.DataLossError, f"webdataset: {path}: "):
@@ -419,7 +419,7 @@ class TestErrors:
 
 
 def test_shards_that_webdataset_writes(tmp_path):
-    """In a process of its own: it leaves files open."""
+    """In a separate process, because it leaves files open."""
     pytest.importorskip("webdataset", reason="make test-sources installs it")
     script = f"""
 import json, numpy as np, webdataset

@@ -1,4 +1,4 @@
-"""Shards that are not what they should be: each is one error that names shard and member, in little memory."""
+"""Malformed shards: each causes a single error naming shard and member, using little memory."""
 
 import gzip
 import io
@@ -18,7 +18,7 @@ MIB = 1 << 20
 
 
 def member(name, data=b"", **fields):
-    """A member with its header, as tarfile writes it; fields of the header may say something else."""
+    """Return a member with its header, as tarfile writes it; header fields may differ."""
     info = tarfile.TarInfo(name)
     info.size = len(data)
     for field, value in fields.items():
@@ -27,7 +27,7 @@ def member(name, data=b"", **fields):
 
 
 def pax(keywords, kind=tarfile.XHDTYPE):
-    """A pax header that says this of the member after it."""
+    """Return a pax header with these values for the next member."""
     records = b""
     for key, value in keywords.items():
         text = b" %b=%b\n" % (key.encode(), value)
@@ -128,7 +128,7 @@ HOSTILE = {
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_archives(shard, content, kind, why, on_error, deterministic):
     shard.write_bytes(GOOD + END)
-    read(shard, ["cls"])  # imports what is not imported yet, which takes memory too
+    read(shard, ["cls"])  # does the remaining imports, because they take memory too
     shard.write_bytes(GOOD + content + END)
     source = pipeline.webdataset(shard, ["cls"])
     with memory_below(16 * MIB):
@@ -231,7 +231,7 @@ BAD_VALUES = {
 
 @pytest.mark.parametrize(("name", "number"), [(name, i) for name in BAD_VALUES for i in range(len(BAD_VALUES[name]))])
 def test_values(shard, name, number):
-    """One error with shard, key and name; skipped, the others remain."""
+    """One error with shard, key and name; if skipped, the other samples remain."""
     good = {
         "npy": npy(descr("<f8", (2,)), bytes(16)),
         "npz": npz(a=npy(descr("<f8", (2,)), bytes(16))),
@@ -275,7 +275,7 @@ def test_names_are_the_bytes_that_they_are(shard):
 
 
 def test_global_headers_and_kinds_of_members(shard):
-    """What GNU tar, bsdtar and git archive write beside files is read over."""
+    """Extra members by GNU tar, bsdtar and git archive are ignored."""
     shard.write_bytes(
         pax({"comment": b"of git"}, tarfile.XGLTYPE)
         + member("folder", type=tarfile.DIRTYPE)
@@ -295,7 +295,7 @@ def test_global_headers_and_kinds_of_members(shard):
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
 @pytest.mark.parametrize("index", [False, True])
 def test_a_link_in_the_place_of_a_file(shard, kind, index):
-    """GNU tar writes the second name of a file as one, and `webdataset` would leave out its sample in silence."""
+    """GNU tar writes a file's second name as a link, and `webdataset` would silently drop its sample."""
     shard.write_bytes(member("0.cls", b"7") + member("1.cls", type=kind, linkname="0.cls", size=60) + END)
     text = (
         f"webdataset: {shard}: '1.cls' is a link to '0.cls', and its sample would be lost: write the archive with tar -"
@@ -321,7 +321,7 @@ def test_archives_of_every_format_of_tarfile(tmp_path):
 
 
 def test_more_decoders(shard):
-    """Those of WebDataset, whose table this is but for pickles and texts."""
+    """Those in WebDataset, whose table this is except for pickles and texts."""
     cbor2, msgpack = pytest.importorskip("cbor2"), pytest.importorskip("msgpack")
     value = {"n": 3, "words": ["a", "é\0"], "box": [1.5, 2.5]}
     shard.write_bytes(
@@ -344,7 +344,7 @@ def test_more_decoders(shard):
 
 
 def test_shared_references_of_cbor(shard):
-    """398 bytes of them stood for 2**60 values. The tag may be written in four ways, and in a string it is text."""
+    """398 bytes could encode 2**60 values. The tag may be written in four ways, and in a string it is text."""
     cbor2 = pytest.importorskip("cbor2")
     value = ["a"]
     for _ in range(60):
@@ -367,7 +367,7 @@ def test_shared_references_of_cbor(shard):
 
 
 def test_items_that_msgpack_claims_and_has_not(shard):
-    """Each of 500 arrays inside each other claims as many items as there are bytes: room for 4 GB of them."""
+    """Each of 500 nested arrays claims an item per byte: room for 4 GB."""
     pytest.importorskip("msgpack")
     claim = b"\xdd" + struct.pack(">I", MIB)
     shard.write_bytes(member("0.mp", claim * 500 + bytes(MIB)) + END)
@@ -382,7 +382,7 @@ def test_items_that_msgpack_claims_and_has_not(shard):
 
 @pytest.mark.parametrize(("module", "extension"), [("cbor2", "cbor"), ("msgpack", "mp")])
 def test_a_library_that_is_missing(shard, monkeypatch, module, extension):
-    """It is no fault of the samples, so none is skipped for it."""
+    """The samples are not at fault, so none is skipped."""
     monkeypatch.setitem(sys.modules, module, None)
     shard.write_bytes(member(f"0.{extension}", b"\1") + END)
     with raises(ImportError, f"webdataset: decoding '{extension}'"):
@@ -423,7 +423,7 @@ def types_of(value):
 
 @pytest.mark.parametrize("value", [[1, "a"], [True, 1, "x"], [0.5, 2**60 + 1]], ids=repr)
 def test_lists_that_make_no_array(shard, value):
-    """They can be read; `batch` says what is wrong."""
+    """They can be read; `batch` reports the problem."""
     shard.write_bytes(member("0.json", json.dumps(value).encode()) + END)
     data = pipeline.webdataset(str(shard), columns=["json"])
     assert list(data) == [{"json": value}]

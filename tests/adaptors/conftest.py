@@ -1,4 +1,4 @@
-"""What the libraries of adaptors read when they are imported, before a test does that."""
+"""Environment variables read by the adaptors' libraries when they are imported, set before any test imports them."""
 
 import os
 

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch: make test-torch")
 accelerate = pytest.importorskip("accelerate")
 pt = importlib.import_module("pipeline.torch")
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of the library, about itself
+pytestmark = pytest.mark.filterwarnings("ignore")  # from the library, about itself
 
 ROWS = 22
 
@@ -27,7 +27,7 @@ def alone():
 
 
 def chain():
-    """Six batches, the last one smaller."""
+    """Six batches; the last one is smaller."""
     return pipeline.arrays(np.arange(ROWS)).shuffle(seed=1).batch(4)
 
 
@@ -47,7 +47,7 @@ def epochs(count):
 
 
 def train(accelerator, model, optimizer, batches):
-    """Train one epoch; return the batches, and the sums of rows by which the weight has changed, step by step."""
+    """Train one epoch; return the batches, and the row sums by which the weight changed at each step."""
     seen, changes = [], []
     for batch in batches:
         seen.append(batch.tolist())
@@ -63,7 +63,7 @@ def train(accelerator, model, optimizer, batches):
 
 
 def sums(batches, steps):
-    """What the weight changes by, if gradients of `steps` batches are accumulated, and never beyond an epoch."""
+    """Return the weight changes if gradients are accumulated over `steps` batches, never beyond an epoch."""
     found = []
     for number in range(len(batches)):
         found.append(0)
@@ -74,7 +74,7 @@ def sums(batches, steps):
 
 @pytest.mark.parametrize("steps", [1, 2, 4, 5])
 def test_gradients_are_accumulated_within_an_epoch(steps):
-    """The last step of an epoch has fewer batches; the next epoch begins with none."""
+    """An epoch's last step has fewer batches; the next epoch starts empty."""
     accelerator, model, optimizer, loader = made(steps)
     for epoch in epochs(3):
         seen, changes = train(accelerator, model, optimizer, loader)
@@ -83,7 +83,7 @@ def test_gradients_are_accumulated_within_an_epoch(steps):
 
 
 def test_an_epoch_that_was_left_does_not_hide_the_end_of_another():
-    """As of a validation within an epoch, of which a program looks at some batches."""
+    """Such as a validation within an epoch, where a program looks at some batches."""
     accelerator, model, optimizer, loader = made(4)
     validation = accelerator.prepare(pt.DataLoader(chain()))
 
@@ -114,7 +114,7 @@ def test_a_state_with_the_model(tmp_path, stop):
     other, _, _, loader = made()
     other.load_state(tmp_path)
     rest = [batch.tolist() for batch in loader]
-    rest = rest or [batch.tolist() for batch in loader]  # the state of the last batch has none left
+    rest = rest or [batch.tolist() for batch in loader]  # the last batch's state has none left
     assert rest == whole[stop:][: len(rest)]
     assert len(rest) == 6 - stop % 6
     assert [batch.tolist() for batch in loader] == whole[stop + len(rest) :][:6]
@@ -211,7 +211,7 @@ def group(rows, folder, action, world=2):
 
 
 def test_a_group(tmp_path):
-    """Seven batches of two processes: each gets three, of which the last one is a step alone."""
+    """Seven batches in two processes: each gets three, and the last is a step by itself."""
     one, two = group(28, tmp_path, "train")
     assert one["weight"] == two["weight"]
     assert one["steps"] == two["steps"] == [False, True, True] * 2

@@ -1,7 +1,7 @@
-"""Mistakes of people who come from torch, tf.data, NumPy or pandas: each is an error or a warning with advice.
+"""Common mistakes when coming from torch, tf.data, NumPy or pandas: each is an error or a warning with advice.
 
-Three mistakes cannot be seen: a function that counts in a global while processes run it, a `zip` of datasets of unequal
-lengths, and examples whose order does not fit their labels before they are read.
+Three mistakes cannot be detected: a function counting in a global while processes run it, a `zip` over datasets with
+unequal lengths, and examples whose order does not fit their labels before they are read.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ async def waits(number):
 
 
 def nothing(number):
-    """As of people who change the example in place."""
+    """Returns nothing, like functions that change the example in place."""
 
 
 def fails(number):
@@ -81,7 +81,7 @@ def batches_for_torch():
     return pipeline.torch.IterableDataset(numbers().batch(2))
 
 
-# What raises: the program, the class of the error, and what it says.
+# Errors: the program, the error's class, and its text.
 RAISES = {
     "a function that returns None": (
         lambda _: looped(numbers().map(nothing)),
@@ -255,7 +255,7 @@ def test_is_an_error(name, tmp_path):
 TWICE = "a second loop over this dataset gives the same order again. For another order in each epoch write `for i in"
 ONE_FILE = "shuffle=True orders files, and there is one, so it changes nothing: add .shuffle(10_000, seed=1)"
 
-# What warns, once: the program, and what the warning says.
+# Warnings, given once: the program, and the warning's text.
 WARNS = {
     "text of one file, shuffled": (
         lambda path: looped(pipeline.text(one_file(path), shuffle=True), 3),
@@ -349,7 +349,7 @@ def test_is_a_warning(name, tmp_path, caplog):
 
 
 def test_a_warning_is_shown_without_logging(tmp_path):
-    """At the line of the loop."""
+    """At the loop's line."""
     done = run_script(f"""
 import pipeline
 data = pipeline.text({str(one_file(tmp_path))!r}, shuffle=True)
@@ -362,7 +362,7 @@ for i in range(3):
     assert shown.endswith(ONE_FILE + ", which mixes the examples")
 
 
-# What looks like one of these mistakes, and is meant.
+# Intended programs that look like these mistakes.
 FINE = {
     "several files": lambda path: looped(
         pipeline.text([one_file(path), one_file(path, name="b.txt")], shuffle=True).shuffle(10)

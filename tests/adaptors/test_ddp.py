@@ -1,4 +1,4 @@
-"""Plain PyTorch under torchrun: DistributedDataParallel, and checkpoints that other numbers of processes load."""
+"""Plain PyTorch under torchrun: DistributedDataParallel, and checkpoints loaded by a different number of processes."""
 
 import importlib
 import itertools
@@ -72,7 +72,7 @@ dist.destroy_process_group()
 
 
 def train(folder, kind, world, stop=-1):
-    """Run the program under torchrun; return what each process has said. With `stop` it saves after so many steps."""
+    """Run the program under torchrun; return each process's output. With `stop` it saves after this many steps."""
     folder.mkdir(exist_ok=True)
     (folder / "program.py").write_text(PROGRAM)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
@@ -87,7 +87,7 @@ def train(folder, kind, world, stop=-1):
 
 
 def steps(said):
-    """The (epoch, batches of all processes together) of each step."""
+    """Return each step's (epoch, batches in all processes together)."""
     return [
         (parts[0][0], [batch for _, batch in parts]) for parts in zip(*(each["seen"] for each in said), strict=True)
     ]
@@ -101,7 +101,7 @@ def batches(kind, epoch):
 
 @pytest.mark.parametrize(("kind", "stop"), [("state", 5), ("state", 12), ("dcp", 15)])
 def test_two_processes_resume(tmp_path, kind, stop):
-    """In the middle of an epoch of twelve steps, after its last one, and in the second epoch."""
+    """In the middle of a twelve-step epoch, after its last one, and in the second epoch."""
     whole = train(tmp_path / "whole", kind, 2)
     first = train(tmp_path / "parts", kind, 2, stop)
     rest = train(tmp_path / "parts", kind, 2)
@@ -113,7 +113,7 @@ def test_two_processes_resume(tmp_path, kind, stop):
 
 @pytest.mark.parametrize(("kind", "before", "after"), [("state", 2, 1), ("stream", 3, 2), ("dcp", 2, 3)])
 def test_another_number_of_processes_resumes(tmp_path, kind, before, after):
-    """What is left of the epoch comes once, in order; then the next one."""
+    """The rest of the epoch comes once, in order; then the next one."""
     first = train(tmp_path, kind, before, 3)
     rest = train(tmp_path, kind, after)
     seen = [batch for _, parts in steps(first) for batch in parts]

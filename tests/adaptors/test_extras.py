@@ -1,4 +1,4 @@
-"""Without the libraries, the adaptors say what to install."""
+"""Without the libraries, the adaptors' errors name the package to install."""
 
 import pytest
 from helpers import run_script
@@ -27,7 +27,7 @@ BACKEND = ". Keras needs a backend: install jax, torch or tensorflow, and set KE
     ],
 )
 def test_a_library_that_is_there_and_cannot_be_imported(tmp_path, library, fails, text):
-    """It is not told as missing: to install it again would not help."""
+    """It is not reported as missing, because installing it again would not help."""
     (tmp_path / library).mkdir()
     (tmp_path / library / "__init__.py").write_text(f"{fails}\n")
     done = run_script(

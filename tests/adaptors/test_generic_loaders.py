@@ -1,4 +1,4 @@
-"""Loaders in annotations, such as `DataLoader[int]`, as torch's and torchdata's."""
+"""Loaders in annotations, such as `DataLoader[int]`, like torch's and torchdata's."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Hugging Face's Trainer over datasets of ours: by its own loader over examples, and by pipeline.torch.DataLoader."""
+"""Hugging Face's Trainer over queue-runner datasets, with its own loader and with pipeline.torch.DataLoader."""
 
 import importlib
 import itertools
@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch: make test-torch")
 transformers = pytest.importorskip("transformers")
 pt = importlib.import_module("pipeline.torch")
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of the library, about itself
+pytestmark = pytest.mark.filterwarnings("ignore")  # from the library, about itself
 
 ROWS = 22
 
@@ -33,7 +33,7 @@ class Model(torch.nn.Module):
 
 
 class Reading:
-    """A function of a dataset that notes the rows that were made."""
+    """A dataset function that records its rows."""
 
     def __init__(self):
         self.rows = []
@@ -48,7 +48,7 @@ def examples(reading):
 
 
 class Ours(transformers.Trainer):
-    """The Trainer with our loader."""
+    """The Trainer with pipeline's loader."""
 
     def get_train_dataloader(self):
         return pt.DataLoader(self.train_dataset)
@@ -80,7 +80,7 @@ def run(folder, trainer, dataset, resume=None, stop=-1, **options):
 
 
 def chain(reading=None):
-    """Six batches, the last one smaller."""
+    """Six batches; the last one is smaller."""
     source = pipeline.arrays({"row": np.arange(ROWS)}).shuffle(seed=1)
     return (source if reading is None else source.map(reading)).batch(4)
 
@@ -91,7 +91,7 @@ def epochs(count):
 
 @pytest.mark.parametrize("stop", [2, 6, 9, 12])
 def test_our_loader(tmp_path, stop):
-    """It resumes at the very next batch of the right epoch, and makes no batch before that."""
+    """It resumes at the very next batch in the right epoch, and makes no batch before it."""
     whole = list(itertools.chain(*epochs(3)))
     seen, weight, made = run(tmp_path / "whole", Ours, chain())
     assert seen == whole
@@ -106,7 +106,7 @@ def test_our_loader(tmp_path, stop):
 
 @pytest.mark.parametrize("stop", [1, 2, 3])
 def test_our_loader_with_accumulated_gradients(tmp_path, stop):
-    """Steps of four batches, of which an epoch has six: the second step of each has two."""
+    """Steps take four batches from six per epoch, so each second step has two."""
     whole, weight, made = run(tmp_path / "whole", Ours, chain(), gradient_accumulation_steps=4)
     assert made.state.global_step == 6
     run(tmp_path / "first", Ours, chain(), gradient_accumulation_steps=4, stop=stop)
@@ -118,7 +118,7 @@ def test_our_loader_with_accumulated_gradients(tmp_path, stop):
 
 @pytest.mark.parametrize("stop", [2, 6, 9])
 def test_its_own_loader_over_examples(tmp_path, stop):
-    """An indexed dataset is a map-style one: the Trainer shuffles it, and resumes without reading what it skips."""
+    """An indexed dataset is a map-style one: the Trainer shuffles it, and resumes without reading skipped rows."""
     whole, weight, _ = run(tmp_path / "whole", transformers.Trainer, examples(Reading()))
     assert [len(batch) for batch in whole] == [4, 4, 4, 4, 4, 2] * 3
     for epoch in range(3):

@@ -1,4 +1,4 @@
-"""pipeline.jax: batches as arrays of JAX. `make test-jax` installs it; elsewhere these tests are skipped."""
+"""pipeline.jax: batches as JAX arrays. `make test-jax` installs it; elsewhere these tests are skipped."""
 
 import collections
 import dataclasses
@@ -37,7 +37,7 @@ def jax():
 
 @pytest.fixture
 def over_all(jax):
-    """The sharding of rows over all devices."""
+    """Return the sharding of rows over all devices."""
     mesh = jax.sharding.Mesh(np.array(jax.devices()), ("data",))
     return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
 
@@ -180,8 +180,8 @@ def test_states_know_of_what_was_made_ahead(jax, stop):
 
 @pytest.mark.parametrize("workers", [None, "processes"])
 def test_memory_that_is_used_again_changes_no_array(jax, workers):
-    """JAX shares the memory of large arrays. The queue fills that of dropped batches again, and workers theirs."""
-    data = np.arange(64 * 40_000, dtype=np.float32).reshape(64, 40_000)  # batches of 1.28 MB
+    """JAX shares large arrays' memory. The queue refills the memory of dropped batches, and workers refill theirs."""
+    data = np.arange(64 * 40_000, dtype=np.float32).reshape(64, 40_000)  # batches with 1.28 MB each
     dataset = pipeline.dataset(data)
     if workers is not None:
         dataset = dataset.map(np.copy, workers=pipeline.processes(1))
@@ -225,7 +225,7 @@ def test_an_integer_that_does_not_fit(jax, number):
 
 
 def test_64_bits_in_another_order(jax):
-    """Of bytes, and of dimensions."""
+    """With other byte orders and dimension orders."""
     for rows in (np.arange(6, dtype=">i8"), np.arange(6).reshape(3, 2).T, np.arange(12)[::2]):
         loop = pipeline.batch([rows], 1)
         [batch] = pipeline.jax.DataLoader(loop, prefetch=0)
@@ -277,7 +277,7 @@ def test_what_jax_does_not_have(jax, value, text):
 
 
 def test_batches_of_other_structures_later(jax, caplog):
-    """Each is converted by what it is, and the log names the components that are new."""
+    """Each is converted by its own structure, and the log names the new components."""
     made = [
         {"a": np.arange(2, dtype=np.int32)},
         {"a": np.arange(2, dtype=np.int32), "b": np.arange(3)},
@@ -322,7 +322,7 @@ def test_ragged_rows(jax):
 
 
 def test_a_state_from_the_last_batch_of_an_epoch(jax):
-    """Nobody knows then that it is the last: its epoch goes on with no batch."""
+    """When saved, it is not yet known to be the last: its epoch resumes with no batch."""
     with pipeline.jax.DataLoader(loop()) as loader:
         for batch in loader:
             assert numbers(batch)
@@ -402,7 +402,7 @@ def test_global_batches_of_several_processes(jax):
 
 
 def example(*arguments, until=None):
-    """Run examples/jax_training.py, and kill it after so many lines."""
+    """Run examples/jax_training.py, and kill it after this many lines."""
     command = [sys.executable, "-W", "error", str(ROOT / "examples/jax_training.py"), *arguments]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
     lines = []
@@ -421,13 +421,13 @@ def test_the_example_goes_on_after_a_kill(jax, tmp_path):
     assert float(re.match(r"([\d.]+)% right", whole[-1])[1]) > 90
     state = str(tmp_path / "train.state")
     assert example(state, until=3)[:3] == whole[:3]
-    rest = example(state)  # the last epoch that was printed may not have been saved as over
+    rest = example(state)  # the last printed epoch may not be saved as finished
     assert 1 < len(rest) <= 9
     assert rest == whole[-len(rest) :]
 
 
 def test_the_program_for_orbax(jax, tmp_path):
-    """That of docs/jax.md, killed after step 13 and begun again."""
+    """The program in docs/jax.md, killed after step 13 and restarted."""
     pytest.importorskip("orbax.checkpoint", reason="Orbax is large: make test-jax installs it")
     [program] = re.findall(r"^```python orbax\n(.*?)^```", (ROOT / "docs/jax.md").read_text(), re.MULTILINE | re.DOTALL)
     shown = program.replace("            step += 1\n", "            step += 1\n            print(step, x.sum())\n")

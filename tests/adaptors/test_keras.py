@@ -30,21 +30,21 @@ def rows(count=40):
 
 
 def pairs(count=40, size=4, **options):
-    """Batches of pairs (x, n); x tells the number too."""
+    """Return batches of pairs (x, n); x encodes the number too."""
     data = rows(count)
     options = {"shuffle": True, "seed": 1, **options}
     return pipeline.arrays((data["x"], data["n"]), **options).batch(size, drop_remainder=True)
 
 
 def network(keras):
-    """A model that is not built before it sees a batch."""
+    """Return a model built at its first batch."""
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     return model
 
 
 class Noted:
-    """A dataset whose batches are noted, pass by pass, as Keras takes them."""
+    """A dataset that records its batches, epoch by epoch, as Keras takes them."""
 
     def __init__(self, keras, *args, **options):
         taken = self.taken = []
@@ -58,7 +58,7 @@ class Noted:
         self.dataset = Noting(*args, **options)
 
     def epochs(self, steps):
-        """The numbers of the last passes, which were whole."""
+        """Return the numbers in the last epochs, which must be whole."""
         return lambda count: [
             [i for batch in self.taken[len(self.taken) - steps * k : len(self.taken) - steps * (k - 1)] for i in batch]
             for k in range(count, 0, -1)
@@ -67,7 +67,7 @@ class Noted:
 
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_two_epochs(keras, shuffle):
-    """Every example once in each, also where Keras looks at a batch to build the model."""
+    """Every example comes once in each, even if Keras looks at a batch to build the model."""
     noted = Noted(keras, pairs())
     with no_thread_left():
         network(keras).fit(noted.dataset, epochs=2, verbose=0, shuffle=shuffle)
@@ -131,7 +131,7 @@ def test_a_fit_that_is_left_and_begun_again(keras):
 
 
 def test_steps(keras):
-    """An epoch of Keras may be a part of one of the loop, or more than one."""
+    """A Keras epoch may be part of a dataset epoch, or more than one."""
     for steps, epochs in ((5, 4), (20, 2)):
         noted = Noted(keras, pairs(), steps=steps)
         network(keras).fit(noted.dataset, epochs=epochs, verbose=0)
@@ -245,7 +245,7 @@ def test_a_dataset(keras):
 
 @pytest.mark.parametrize("first", [0, 1, 2])
 def test_the_initial_epoch_has_its_order(keras, first):
-    """Without a state: by set_epoch before fit, or by a callback, as where another one chooses the epoch."""
+    """Without a state: by set_epoch before fit, or by a callback if another callback chooses the epoch."""
     plain = [[n for _, numbers in pairs().epoch(i) for n in numbers.tolist()] for i in range(4)]
     noted = Noted(keras, pairs())
     noted.dataset.set_epoch(first)
@@ -261,9 +261,9 @@ def test_the_initial_epoch_has_its_order(keras, first):
         pipeline.keras.PyDataset(pairs(), steps=3).set_epoch(1)
 
 
-@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # by Keras and JAX
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # from Keras and JAX
 def test_backup_and_restore(keras, tmp_path):
-    """Keras's own callback chooses the epoch to begin with."""
+    """Keras's own callback chooses the first epoch."""
     plain = [[n for _, numbers in pairs().epoch(i) for n in numbers.tolist()] for i in range(4)]
 
     def trained(stop):
@@ -354,7 +354,7 @@ def test_what_batches_may_be(keras):
 
 
 def test_batches_of_other_structures_later(keras):
-    """Each is converted by what it is; errors of later batches name the component."""
+    """Each is converted by its own structure; errors in later batches name the component."""
     made = [
         {"x": np.ones((2, 1)), "y": np.zeros(2)},
         {"y": np.zeros(2), "x": np.ones((2, 1)), "more": np.arange(2)},
@@ -373,7 +373,7 @@ def test_batches_of_other_structures_later(keras):
 
 
 def test_workers_of_keras_are_refused(keras):
-    """Each would have a loop of its own, and an epoch come twice. 0 and 1 are Keras's own thread."""
+    """Each would have its own iterator, and epochs would repeat. 0 and 1 are Keras's own thread."""
     dataset = pipeline.keras.PyDataset(pairs())
     dataset.workers = 0
     dataset.workers = 1
@@ -458,7 +458,7 @@ print([float(model.evaluate(dataset, verbose=0, return_dict=True)["total"]) for 
 
 @pytest.mark.parametrize("backend", ["jax", "tensorflow", "torch"])
 def test_every_example_counts_once_with_each_backend(keras, backend):
-    """The sum of the targets of an epoch is that of all examples, whatever Keras has looked at before."""
+    """An epoch's targets sum to the total over all examples, whatever Keras looked at before."""
     pytest.importorskip(backend)
     environment = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(

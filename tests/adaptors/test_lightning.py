@@ -22,7 +22,7 @@ pt = importlib.import_module("pipeline.torch")
 ROOT = pathlib.Path(__file__).parents[2]
 QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False}
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of these libraries, about themselves
+pytestmark = pytest.mark.filterwarnings("ignore")  # from these libraries, about themselves
 
 
 def loader(rows=24, batch_size=4, **options):
@@ -39,7 +39,7 @@ def epochs(count, **options):
 
 
 def lightning_run(folder, max_steps, checkpoint=None, epochs=2, saver=None, **options):
-    """Train; return the labels of the batches that were trained on, by epoch, and of those of the validation."""
+    """Train; return the trained batches' labels by epoch, and the validation's."""
 
     class Model(lightning.LightningModule):
         def __init__(self):
@@ -79,7 +79,7 @@ def lightning_run(folder, max_steps, checkpoint=None, epochs=2, saver=None, **op
 def test_lightning(tmp_path):
     seen, checked = lightning_run(tmp_path, -1)
     assert list(seen.values()) == epochs(2)
-    # Two batches of the sanity check, and each epoch all of them.
+    # Two batches in the sanity check, and all batches in each epoch.
     assert [len(each) for each in checked] == [4] * (2 + 2 + 2)
     for begin in (2, 4):
         assert sorted(np.concatenate(checked[begin : begin + 2]).tolist()) == list(range(8))
@@ -102,7 +102,7 @@ def test_lightning_resumes(tmp_path, step):
 
 
 def test_lightning_resumes_from_its_own_checkpoint_of_an_epoch(tmp_path):
-    """Lightning loads no state of the loader then: it tells which epoch it is."""
+    """Lightning then loads no loader state, but sets the epoch."""
     whole, _ = lightning_run(tmp_path / "whole", -1)
     lightning_run(tmp_path / "first", -1, epochs=1, saver={"every_n_epochs": 1, "save_on_train_epoch_end": True})
     (checkpoint,) = (tmp_path / "first").glob("*.ckpt")
@@ -112,7 +112,7 @@ def test_lightning_resumes_from_its_own_checkpoint_of_an_epoch(tmp_path):
 
 @pytest.mark.parametrize("hook", [False, True])
 def test_lightning_overfits_the_same_batches(tmp_path, hook):
-    """By overfit_batches, for which it makes the loader again; a loader from a hook it makes in another way."""
+    """For overfit_batches Lightning rebuilds the loader; it rebuilds a loader from a hook differently."""
 
     class Model(lightning.LightningModule):
         def __init__(self):
@@ -138,7 +138,7 @@ def test_lightning_overfits_the_same_batches(tmp_path, hook):
 
 
 def test_lightning_predicts(tmp_path):
-    """It makes the loader again, too."""
+    """It rebuilds the loader, too."""
 
     class Model(lightning.LightningModule):
         def predict_step(self, batch, _):
@@ -190,7 +190,7 @@ print(json.dumps({"seen": model.seen, "weight": weight}), flush=True)
 
 
 def test_lightning_in_a_group(tmp_path):
-    """With the strategy of DDP: no sampler is put into the loader, and each process has its batches."""
+    """With the DDP strategy, no sampler is put into the loader, and each process has its batches."""
     whole, first = in_group(TRAINER, 2, tmp_path / "a", "train"), in_group(TRAINER, 2, tmp_path / "b", "save")
     rest = in_group(TRAINER, 2, tmp_path / "b", "load")
     dataset = pipeline.arrays(np.arange(28)).shuffle(seed=1).batch(4)
@@ -237,7 +237,7 @@ if __name__ == "__main__":
 
 
 def test_lightning_spawns_processes(tmp_path):
-    """The loader goes to them by pickle."""
+    """The loader reaches them by pickle."""
     (tmp_path / "program.py").write_text(SPAWNED)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOO_SOCKET_IFNAME": "lo"}
     command = [sys.executable, "-W", "ignore", "program.py", str(tmp_path)]
@@ -269,7 +269,7 @@ def test_lightning_saves_where_a_dataset_has_no_state(tmp_path, caplog):
 
 
 def fabric_run(first, last, state=None, stop=None):
-    """Train with Fabric, some epochs; return the batches by epoch, and the state when `stop` were trained on."""
+    """Train with Fabric for some epochs; return the batches by epoch, and the state after `stop` batches."""
     fabric = fabrics.Fabric(accelerator="cpu", devices=1)
     model = torch.nn.Linear(6, 1)
     model, optimizer = fabric.setup(model, torch.optim.SGD(model.parameters(), lr=0.1))

@@ -1,4 +1,4 @@
-"""What the adaptors share: epochs, batches that are converted ahead, states, shares; and structures."""
+"""Common behaviour of the adaptors: epochs, batches converted ahead, states, shards and structures."""
 
 import contextlib
 import dataclasses
@@ -34,12 +34,12 @@ class Lists(Loader):
 
 
 def decoded(batch):
-    """Texts of arrays of bytes, in the same structure."""
+    """Convert byte arrays to text, in the same structure."""
     return mapped(lambda value, name: bytes(value).decode(), batch)
 
 
 class Texts(Loader):
-    """Its batches are texts of arrays of bytes."""
+    """Its batches are texts from byte arrays."""
 
     def __init__(self, data, ahead=0):
         super().__init__(data, ahead)
@@ -183,7 +183,7 @@ def test_other_iterators_and_epochs_that_are_set(ahead):
     assert next(second) != next(second)
     with pytest.raises(FailedPreconditionError, match="another iter"):
         next(first)
-    loader.set_epoch(7)  # in the middle: nothing
+    loader.set_epoch(7)  # in the middle, without effect
     assert len(list(second)) == 8
     assert next(second, None) is None
     third = iter(loader)
@@ -230,7 +230,7 @@ def test_arguments():
         Lists(shuffled(), 1.5)
 
 
-# Shares ---------------------------------------------------------------------------------------------------------------
+# Shards ---------------------------------------------------------------------------------------------------------------
 
 
 def numbers():
@@ -379,7 +379,7 @@ def test_an_error_of_a_signal_handler_does_not_end_the_epoch(ahead):
 
 
 def struck_at(line, batches):
-    """Take all batches, and interrupt the loader before a line of its code; return them, and whether it had so many."""
+    """Take all batches, interrupting the loader before a line in its code; return them, and whether it was reached."""
     count, got, struck = 0, [], False
 
     def trace(frame, event, _):
@@ -419,11 +419,11 @@ def test_an_interrupt_at_any_line_loses_at_most_the_batch_that_is_handed_over(ah
         lost += len(missing) // 4
         loader.close()
     assert line > 6 * 10
-    assert lost <= 6  # at `return`: once for each batch
+    assert lost <= 6  # at `return`: once per batch
 
 
 class Waiting(Lists):
-    """The third batch cannot be given."""
+    """The third batch cannot be delivered."""
 
     given = 0
 

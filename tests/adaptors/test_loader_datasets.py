@@ -1,4 +1,4 @@
-"""Loaders over datasets: epochs, states, seeds that were drawn, shares, iterators; the same for every library."""
+"""Loaders over datasets: epochs, states, random seeds, shards and iterators, the same for every library."""
 
 import itertools
 import json
@@ -72,7 +72,7 @@ def test_an_epoch_that_was_left_is_not_gone_on_with(ahead):
 @aheads
 @pytest.mark.parametrize("taken", range(6))
 def test_a_state_after_any_batch(ahead, taken):
-    """Batches that are converted ahead are not lost, and the epoch after is the next one."""
+    """Batches converted ahead are not lost, and the following epoch is the next one."""
     one = Lists(chain(), ahead)
     before = list(itertools.islice(iter(one), taken))
     state = json.loads(json.dumps(one.state_dict()))
@@ -106,7 +106,7 @@ def test_the_state_after_a_break_says_where():
 @pytest.mark.parametrize("used", [False, True])
 @pytest.mark.parametrize("taken", [0, 2, 5])
 def test_a_seed_that_was_drawn_is_the_same_in_later_epochs(used, taken):
-    """Also where the loader that loads has drawn another one, and used it."""
+    """Even if the loading loader has already drawn and used a different seed."""
     one = Lists(chain(seed=None))
     before = list(itertools.islice(iter(one), taken))
     state = one.state_dict()
@@ -126,7 +126,7 @@ def test_a_state_of_a_later_epoch_has_the_seed_that_was_loaded():
     one = Lists(chain(seed=None))
     next(iter(one))
     other = Lists(chain(seed=None))
-    list(other)  # draws a seed of its own
+    list(other)  # draws its own seed
     other.load_state_dict(one.state_dict())
     list(other)
     batches = iter(other)
@@ -227,7 +227,7 @@ def test_the_state_of_a_share():
     one = Lists(chain(), 1, (1, 2))
     batches = iter(one)
     first = next(batches)
-    for index in range(2):  # that of any process will do
+    for index in range(2):  # any process's state will do
         other = Lists(chain(), 0, (index, 2))
         other.load_state_dict(one.state_dict())
         assert list(other) == read(chain(), 0)[2 + index : 4 : 2]
@@ -249,7 +249,7 @@ SHARED = {
 @pytest.mark.parametrize("name", SHARED)
 @pytest.mark.parametrize("ahead", [0, 3])
 def test_a_state_goes_to_any_number_of_processes(name, ahead):
-    """Nothing is lost but what fills no round of all at the end, nothing comes twice, and the order stays."""
+    """Only a last turn too short for all processes is dropped; nothing is repeated, and the order stays."""
 
     def of_all(count, state, rounds, size=4):
         found, states = [], []
@@ -311,7 +311,7 @@ def test_a_dataset_that_has_begun_before_there_were_processes():
 
 
 def test_a_drawn_seed_goes_with_a_copy():
-    """As in the workers of torch's DataLoader, which get the dataset by pickle."""
+    """As in torch's DataLoader workers, which get the dataset by pickle."""
     dataset = pipeline.arrays(np.arange(12)).shuffle().batch(3)
     copy = pickle.loads(pickle.dumps(dataset))
     assert read(copy, 0) == read(dataset, 0)

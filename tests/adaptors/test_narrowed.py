@@ -1,6 +1,6 @@
-"""Integers of 64 bits in 32: what `pipeline.jax` makes of labels; without JAX.
+"""64-bit integers narrowed to 32 bits by `pipeline.jax`, for example labels; without JAX.
 
-The private function is called by itself, so that JAX need not be installed.
+The private function is called directly, so JAX need not be installed.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""pipeline.jax.DataLoader saved by Orbax, in two processes that train on global batches."""
+"""pipeline.jax.DataLoader saved by Orbax, in two processes training on global batches."""
 
 import json
 import os
@@ -49,7 +49,7 @@ print(json.dumps(seen))
 
 
 def train(folder, stop, count=2):
-    """Train in some processes until so many steps are made; return the batches of each."""
+    """Train in some processes for this many steps; return each one's batches."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
@@ -70,11 +70,11 @@ def train(folder, stop, count=2):
 
 
 def test_two_processes_resume_where_they_were(tmp_path):
-    """In the middle of an epoch of three steps, at its end, and in the second one."""
+    """In the middle of a three-step epoch, at its end, and in the second one."""
     dataset = pipeline.arrays(np.arange(60)).shuffle(seed=1).batch(8)
     epochs = [[batch.tolist() for batch in dataset.epoch(epoch)] for epoch in range(4)]
     for rank, parts in enumerate(zip(*(train(tmp_path, stop) for stop in (2, 3, 8)), strict=True)):
         found = [batch for part in parts for batch in part]
         assert found == [batch for epoch in epochs for batch in epoch[rank:6:2]][:8]
-    [alone] = train(tmp_path, 12, 1)  # two processes have taken four batches of the third epoch
+    [alone] = train(tmp_path, 12, 1)  # two processes have taken four batches from the third epoch
     assert alone == epochs[2][4:7] + epochs[3][:1]

@@ -1,4 +1,4 @@
-"""DataLoader(pad_last=True): all processes get equally many batches of one size, and a mask says which rows count."""
+"""DataLoader(pad_last=True): all processes get the same number of equal batches, and a mask marks the real rows."""
 
 import pickle
 
@@ -21,7 +21,7 @@ def numbers(size=4):
 
 
 def shares(data, count):
-    """What processes read; the share alone, as a loader asks for it."""
+    """Return each process's rows; its shard alone, as a loader requests it."""
     return [share_of(data, Share(i, count, False, True, True)) for i in range(count)]
 
 
@@ -37,7 +37,7 @@ def test_shares_are_equal_and_have_all(source, rows, count):
         check(mine, own + padding)
         with iter(mine) as iterator:
             assert len(list(iterator)) == rounds
-            assert iterator.delivered == (rounds, len(own))  # padding is no example
+            assert iterator.delivered == (rounds, len(own))  # padding is not an example
         found += own
     assert sorted(found) == list(range(rows))
 

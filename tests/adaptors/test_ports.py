@@ -1,4 +1,4 @@
-"""examples/train_imagenet.py, train_gpt.py and train_segmentation.py: killed and started again, they end as if not."""
+"""examples/train_imagenet.py, train_gpt.py and train_segmentation.py: kills and restarts change no result."""
 
 import difflib
 import importlib
@@ -17,7 +17,7 @@ importlib.import_module("pipeline.torch")
 ROOT = pathlib.Path(__file__).parents[2]
 PORTS = ["examples/train_imagenet.py", "examples/train_gpt.py", "examples/train_segmentation.py"]
 
-# Runs a program that is killed before it makes the step with this number, counted from 1; 0 for never.
+# Runs a program and kills it before the step with this number, counted from 1; 0 for never.
 KILLED = """
 import os, runpy, signal, sys
 from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -37,7 +37,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def train(name, folder, kill_at=0, world=1):
-    """Train in a folder until it is killed, or to the end; return what it has printed."""
+    """Train in a folder until killed, or to the end; return the output."""
     program = folder / "killed.py"
     program.write_text(KILLED)
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={world}"] if world > 1 else []
@@ -76,7 +76,7 @@ def assert_same(folders):
     ],
 )
 def test_a_killed_run_ends_with_the_same_weights(tmp_path, name, world, kills, saved):
-    """`saved`: the epoch and the step of the checkpoint after each kill; in the middle of epochs."""
+    """`saved`: the checkpoint's epoch and step after each kill; in the middle of epochs."""
     whole, parts = (folder_with_data(name, tmp_path / each) for each in ("whole", "parts"))
     said = train(name, whole, world=world)
     for kill_at, (epoch, step) in zip(kills, saved, strict=True):
@@ -112,7 +112,7 @@ def test_without_a_folder_it_writes_data_and_learns(name):
 
 @pytest.mark.parametrize("name", PORTS)
 def test_the_number_of_lines_that_differ(name):
-    """As the program says, without the docstrings at the heads, and with those of the same program on DataLoader."""
+    """Compare with the program's claim, without the docstrings at the top, against the same program on DataLoader."""
     text = (ROOT / name).read_text()
     head = " ".join(text.split('"""')[1].split())
     plain, new, gone = re.search(r"\((tests/\S+)\), (\d+) lines are new and (\d+) are gone", head).groups()

@@ -1,7 +1,7 @@
-"""States under the names that MaxText and Megatron-LM call: on iterators of loaders, and on those of datasets.
+"""States by the method names MaxText and Megatron-LM call, on the iterators of loaders and of datasets.
 
-The two classes that save are written as theirs do it: MaxText's checkpoints of a data iterator decode its bytes into a
-file for each process, and Megatron-LM's external data loader is whatever `next` and `save_state` can be called on.
+The two classes that save are modelled on theirs: MaxText's checkpoints of a data iterator decode its bytes into a file
+per process, and Megatron-LM accepts as external data loader anything with `next` and `save_state`.
 """
 
 import itertools
@@ -17,7 +17,7 @@ from pipeline.errors import FailedPreconditionError, InvalidArgumentError, State
 
 
 class Lists(Loader):
-    """Its batches are lists, of which some are made ahead."""
+    """Its batches are lists; some are made ahead."""
 
     def __init__(self, data, shard=(0, 1)):
         super().__init__(data, 2)
@@ -31,7 +31,7 @@ class Lists(Loader):
 
 
 def chain(rows=22):
-    """Six batches of shuffled numbers, the last one smaller."""
+    """Six batches with shuffled numbers; the last one is smaller."""
     return pipeline.arrays(np.arange(rows)).shuffle(seed=1).batch(4)
 
 
@@ -44,7 +44,7 @@ def lists(batches):
 
 
 class MaxTextIterator:
-    """Reads an iterator that it makes of a loader or a dataset; `reset` begins again."""
+    """Reads an iterator it makes from a loader or a dataset; `reset` starts it again."""
 
     def __init__(self, loader, index=0, count=1):
         self.loader, self.name = loader, f"process_{index}-of-{count}.json"
@@ -93,7 +93,7 @@ def test_maxtext_with_several_processes(tmp_path):
 
 
 def test_an_iterator_continues_after_a_state_of_the_end():
-    """Of a loader that is the next epoch."""
+    """For a loader, with the next epoch."""
     loader = Lists(chain())
     batches = iter(loader)
     assert list(batches) == epochs(1)[0]
@@ -107,7 +107,7 @@ def test_an_iterator_continues_after_a_state_of_the_end():
 
 
 class RerunIterator:
-    """Hands out what `next` of an external loader gives, and saves its state."""
+    """Hands out an external loader's batches, and saves its state."""
 
     def __init__(self, iterable):
         self.iterable = iterable
@@ -118,7 +118,7 @@ class RerunIterator:
 
 @pytest.mark.parametrize("taken", [0, 1, 4, 6, 9])
 def test_megatron(tmp_path, taken):
-    """A training is so many batches: the dataset repeats itself."""
+    """A training run has a fixed batch count: the dataset repeats itself."""
     first = RerunIterator(iter(Lists(chain().repeat())))
     for _ in range(taken):
         next(first)

@@ -1,4 +1,4 @@
-"""Each batch is converted by what it is, whatever those before it were."""
+"""Each batch is converted by its own structure, independently from earlier batches."""
 
 import collections
 

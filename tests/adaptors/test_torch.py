@@ -1,4 +1,4 @@
-"""pipeline.torch: tensors of arrays, and the loader; with the real library."""
+"""pipeline.torch: tensors from arrays, and the loader; with the real library."""
 
 import dataclasses
 import gc
@@ -146,7 +146,7 @@ FIRST = {"None": None, "str": "a", "strings": np.array(["a"]), "objects": np.arr
 @pytest.mark.parametrize("first", FIRST)
 @pytest.mark.parametrize("device", [None, "cpu"])
 def test_each_batch_is_converted_by_what_it_is(first, device):
-    """Arrays after values that are no arrays, other dtypes, keys that come later, and less in the last batch."""
+    """Arrays after other values, changed dtypes, keys that appear later, and fewer in the last batch."""
     made = [
         {"x": FIRST[first]},
         {"x": np.arange(3)},
@@ -209,7 +209,7 @@ def test_ragged_rows():
 
 
 def test_no_copy_and_no_warning(recwarn):
-    """Tensors that are kept keep the arrays of their batches alive, and are no copies in PyTorch's memory."""
+    """Kept tensors keep their batches' arrays alive, and are not copies in PyTorch's memory."""
     rows = np.zeros((1280, 784))
     with ArrayBytes() as alive:
         before = alive()
@@ -241,7 +241,7 @@ def test_a_device(prefetch):
 
 
 def test_the_stream_of_an_accelerator(monkeypatch):
-    """Copies are made in a stream of their own; whoever gets a batch waits for it, and its memory for them."""
+    """Copies run in a separate stream; a batch's consumer waits for it, and freed memory waits for the consumer."""
     events = []
 
     class Stream(torch.cpu.Stream):
@@ -395,7 +395,7 @@ def test_a_state_with_batches_on_the_device(tmp_path):
 
 
 def test_stateful_checkpoints(tmp_path):
-    """By torch.distributed.checkpoint, which asks a new loader for its state too, to know what to load."""
+    """With torch.distributed.checkpoint, which also asks a new loader for its state, as a template for loading."""
     from torch.distributed import checkpoint
     from torch.distributed.checkpoint.stateful import Stateful
 
@@ -404,7 +404,7 @@ def test_stateful_checkpoints(tmp_path):
         return pt.DataLoader(pipeline.batch(lines, 100, deterministic=True))
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that there is one process
+        warnings.simplefilter("ignore")  # about there being one process
         one, model = loader(), torch.nn.Linear(2, 2)
         assert isinstance(one, Stateful)
         batches = iter(one)
@@ -495,14 +495,14 @@ def test_a_dataset_as_tensors():
 
 
 def test_the_checkpoint_of_a_dataset_without_a_seed(tmp_path):
-    """By torch.distributed.checkpoint, which asks a new loader for its state too, to know what to load."""
+    """With torch.distributed.checkpoint, which also asks a new loader for its state, as a template for loading."""
     from torch.distributed import checkpoint
 
     def labels(batches):
         return [batch["label"].tolist() for batch in batches]
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that there is one process
+        warnings.simplefilter("ignore")  # about there being one process
         one = pt.DataLoader(pictures(None))
         batches = iter(one)
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Tensors of PyTorch as examples: those that NumPy does not take from PyTorch, too."""
+"""PyTorch tensors as examples, including those NumPy does not accept from PyTorch."""
 
 import ml_dtypes
 import numpy as np

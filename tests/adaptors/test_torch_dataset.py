@@ -1,4 +1,4 @@
-"""Datasets of PyTorch as sources, with the real library."""
+"""PyTorch datasets as sources, with the real library."""
 
 import importlib
 import itertools
@@ -55,7 +55,7 @@ class Stream(torch.utils.data.IterableDataset):
 
 
 class Anew(torch.utils.data.IterableDataset):
-    """Its `iter` begins anew and returns the dataset itself."""
+    """Its `iter` restarts it and returns the dataset itself."""
 
     def __init__(self, count=50):
         self.count, self.at, self.given = count, 0, 0
@@ -209,12 +209,12 @@ def test_a_stream_that_has_a_state_goes_on_from_it(kind, taken):
     with loop(data) as other:
         other.load_state_dict(state)
         assert [batch.tolist() for batch in other] == rest
-    assert data.given <= 4000 - 7 * taken + 1100  # it is not read from its start, but from the last entry
+    assert data.given <= 4000 - 7 * taken + 1100  # it is read from the last entry, not from its start
 
 
 @pytest.mark.parametrize("count", [0, 5, 31, 32, 47])
 def test_a_state_of_a_stream_that_has_become_shorter(count):
-    """Also of one that ends where the state was saved, at the end of one of its pieces, or before."""
+    """Also a stream that ends where the state was saved, at the end of one of its pieces, or before."""
 
     class Short(torch.utils.data.IterableDataset):
         def __init__(self, count):
@@ -285,7 +285,7 @@ def test_examples_that_differ_in_shape():
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning")
 def test_a_data_loader(workers):
-    """Its batches are blocks; the pool mixes their rows."""
+    """Its batches are blocks; the buffer mixes their rows."""
     loader = torch.utils.data.DataLoader(Squares(), batch_size=6, num_workers=workers)
     dataset = pt.dataset(loader).shuffle(11, seed=1).batch(5)
     for epoch in range(2):
@@ -300,7 +300,7 @@ def test_a_data_loader(workers):
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning")
 def test_the_workers_of_a_data_loader_end_with_the_loop():
-    before = multiprocessing.active_children()  # workers of other loops, kept for the next one
+    before = multiprocessing.active_children()  # workers from other iterators, kept for the next one
     loader = torch.utils.data.DataLoader(Squares(), batch_size=2, num_workers=2)
     with pipeline.batch(pt.dataset(loader, num_epochs=None), 5) as loop:
         next(loop)
@@ -355,7 +355,7 @@ def test_there_and_back():
 
 @pytest.mark.parametrize("seed", [1, None])
 def test_epochs_are_those_of_a_plain_loop(seed):
-    """The next `iter` is the next epoch, also after a break, whoever iterates; a seed that was drawn is kept."""
+    """Each `iter` is the next epoch, also after a break, in any thread; a random seed is kept."""
     data = pipeline.arrays(np.arange(12)).shuffle(seed=seed).batch(4)
     expected = [[batch.tolist() for batch in data.epoch(i)] for i in range(4)]
     loaders = [
@@ -374,7 +374,7 @@ def test_epochs_are_those_of_a_plain_loop(seed):
 
 
 def test_a_dataset_that_has_grown():
-    """Each pass of `pipeline.dataset` reads it at the length it has then; one whose order is fixed says so."""
+    """Each epoch over a `pipeline.dataset` uses its current length; with a fixed order an error is raised."""
 
     class Growing(torch.utils.data.Dataset):
         items = 3

@@ -1,4 +1,4 @@
-"""pipeline.torch.DataLoader as a DataLoader of torch: attributes, pickling, epochs that programs count, skipping."""
+"""pipeline.torch.DataLoader as a torch DataLoader: attributes, pickling, epochs counted by programs, skipping."""
 
 import copy
 import gc
@@ -20,7 +20,7 @@ ROWS = 22
 
 
 def chain(rows=ROWS, **options):
-    """Six batches of shuffled numbers, the last one smaller."""
+    """Six batches with shuffled numbers; the last one is smaller."""
     return pipeline.arrays(np.arange(rows)).shuffle(seed=1).batch(4, **options)
 
 
@@ -139,7 +139,7 @@ def test_what_cannot_be_pickled_says_why():
 
 
 def trained(loader, first, last, stop=None, saved=None):
-    """Train as programs that count their epochs do; return the batches by epoch. They stop after `stop` batches."""
+    """Train like programs that count their epochs; return the batches by epoch. They stop after `stop` batches."""
     found = []
     for epoch in range(first, last):
         loader.set_epoch(epoch)
@@ -158,7 +158,7 @@ def trained(loader, first, last, stop=None, saved=None):
 @pytest.mark.parametrize("ahead", [{}, {"device": "cpu", "prefetch": 2}])
 @pytest.mark.parametrize("stop", range(1, 18))
 def test_a_program_that_counts_its_epochs_resumes_anywhere(stop, ahead):
-    """It saves the number of the epoch that it is in, within the loop."""
+    """It saves the current epoch number within the loop."""
     whole = [batch for epoch in epochs(3) for batch in epoch]
     saved = []
     trained(pt.DataLoader(chain(), **ahead), 0, 3, stop, saved)
@@ -203,7 +203,7 @@ def test_an_epoch_that_is_set_after_a_state_is_that_epoch():
 
 @pytest.mark.parametrize("taken", [3, 6])
 def test_a_sampler_that_counts_from_0_in_each_process(taken):
-    """As Fabric does; the states are of the second epoch."""
+    """As Fabric does; the states are from the second epoch."""
     loader = pt.DataLoader(chain())
     loader.sampler.set_epoch(0)
     list(loader)
@@ -223,7 +223,7 @@ def test_a_sampler_that_counts_from_0_in_each_process(taken):
     assert found == ([whole[1][3:], whole[2]] if taken == 3 else whole[2:4])
 
 
-# States of batches that were taken and not used -----------------------------------------------------------------------
+# States of batches taken but not used ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ahead", [{}, {"device": "cpu", "prefetch": 2}])
@@ -257,7 +257,7 @@ def test_no_state_of_batches_that_were_not_taken(behind, error):
 
 
 class Skipped:
-    """Leaves out the first batches that a batch sampler names, as the one of Accelerate does."""
+    """Leaves out the first batches named by a batch sampler, like Accelerate's."""
 
     def __init__(self, batch_sampler, count):
         self.batch_sampler, self.count = batch_sampler, count
@@ -312,7 +312,7 @@ def test_the_state_after_skipping_is_that_of_the_loader():
 
 
 def test_skipping_counts_from_the_start_of_the_epoch_of_a_state():
-    """For programs that load a state, and skip the batches before it too."""
+    """For programs that load a state, and also skip the batches before it."""
     loader = pt.DataLoader(chain())
     list(loader)
     batches = iter(loader)
@@ -332,7 +332,7 @@ def test_a_source_that_is_read_once_is_not_skipped_twice():
         lists(skipping(loader, 2))
 
 
-# A loader that is made again ------------------------------------------------------------------------------------------
+# A rebuilt loader -----------------------------------------------------------------------------------------------------
 
 
 def test_a_loader_over_the_dataset_of_another_has_its_batches():
@@ -343,7 +343,7 @@ def test_a_loader_over_the_dataset_of_another_has_its_batches():
 
 
 def test_a_loader_with_a_sequential_sampler_repeats_an_epoch():
-    """As Lightning makes one for overfit_batches."""
+    """As Lightning builds one for overfit_batches."""
     loader = pt.DataLoader(chain())
     again = type(loader.batch_sampler)(torch.utils.data.SequentialSampler(loader.dataset), 4, False)
     options = {"sampler": None, "shuffle": False, "batch_size": 1, "drop_last": False}

@@ -1,4 +1,4 @@
-"""pipeline.torch where there are several processes: workers of torch's DataLoader, and process groups."""
+"""pipeline.torch in several processes: torch DataLoader workers, and process groups."""
 
 import importlib
 import itertools
@@ -27,7 +27,7 @@ pytestmark = [
 
 
 def numbers():
-    """Batches of shuffled numbers; the last one may be smaller."""
+    """Batches with shuffled numbers; the last one may be smaller."""
     return pipeline.arrays(np.arange(ROWS), shuffle=True, seed=1).batch(4)
 
 
@@ -40,7 +40,7 @@ def no_loop():
 
 
 def files():
-    """A dataset over a function that shares out its files itself."""
+    """A dataset over a function that shards its files itself."""
     names = pipeline.string_input_producer(["a", "b", "c", "d", "e"], num_epochs=1, seed=1, shard=pt.shard())
     return pipeline.dataset(lambda: names.dequeue()).batch(1)
 
@@ -53,7 +53,7 @@ def rows(batches):
     return [number for batch in batches for number in batch.tolist()]
 
 
-# Workers of torch's DataLoader ----------------------------------------------------------------------------------------
+# torch DataLoader workers ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("workers", "method"), [(0, None), (1, "fork"), (3, "fork"), (2, "forkserver")])
@@ -86,7 +86,7 @@ def test_the_epoch_that_is_set_is_the_same_for_any_workers():
 
 def test_an_epoch_that_was_left_and_the_parent_that_has_read():
     dataset = pt.IterableDataset(numbers())
-    next(iter(dataset))  # its threads are not there in a fork
+    next(iter(dataset))  # its threads do not exist in a fork
     for _ in range(2):
         loader = loader_of(dataset, 2, multiprocessing_context="fork")
         next(iter(loader))
@@ -177,7 +177,7 @@ torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/group
 said = {}
 """
 
-# What forkserver can import in a worker.
+# A program that forkserver can import in a worker.
 LOOP = """
 import numpy as np
 import pipeline
@@ -195,7 +195,7 @@ print(json.dumps(said))
 
 
 def in_group(program, folder, world=2):
-    """Run a program in each process of a group; return what each has said."""
+    """Run a program in each process of a group; return each one's output."""
     (folder / "loops.py").write_text(LOOP)
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{folder}", "GLOO_SOCKET_IFNAME": "lo"}
     processes = [
@@ -244,7 +244,7 @@ for method, workers in ("fork", 2), ("forkserver", 1):
     for first, second in zip(one["workers"], two["workers"], strict=True):
         seen = list(itertools.chain(*first, *second))
         assert len(seen) == len(set(seen)) == 48
-    assert one["workers"][1] == one["epochs"][1]  # one worker is as the process itself
+    assert one["workers"][1] == one["epochs"][1]  # one worker equals the process itself
 
 
 def test_ranks_cannot_share_what_has_no_seed(tmp_path):
@@ -302,7 +302,7 @@ if world == 4 and rank == 2:  # that of any rank will do
         (folder := tmp_path / str(world)).mkdir()
         parts = [each["found"] for each in in_group(program, folder, world)]
         found[world] = [batch for of_all in zip(*parts, strict=True) for batch in of_all]
-    source = pipeline.arrays(np.arange(50), shuffle=True, seed=1)  # as LOOP has it
+    source = pipeline.arrays(np.arange(50), shuffle=True, seed=1)  # as in LOOP
     alone = [batch.tolist() for batch in source.shuffle(10, seed=2).batch(4, drop_remainder=True)]
     assert found[4] + found[2] == alone
     assert found[4] + found[3] == alone[:11]
@@ -326,7 +326,7 @@ def stream():
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.parametrize("seed", [1, None])
 def test_workers_share_a_dataset(method, seed):
-    """It goes to workers by fork or pickle, and a seed that was drawn with it."""
+    """It reaches workers by fork or pickle, together with its random seed."""
     loader = loader_of(pt.IterableDataset(chain(seed)), 2, multiprocessing_context=method)
     epochs = [rows(loader) for _ in range(2)]
     for epoch in epochs:
@@ -335,7 +335,7 @@ def test_workers_share_a_dataset(method, seed):
 
 
 def test_workers_share_a_share():
-    """Of a dataset that is that of one host already."""
+    """For a dataset already sharded for one host."""
     dataset = pipeline.arrays(np.arange(ROWS)).shuffle(seed=1).shard(1, 2).batch(2)
     loader = loader_of(pt.IterableDataset(dataset), 2, multiprocessing_context="fork")
     found = rows(loader)
@@ -351,7 +351,7 @@ def test_the_epoch_of_a_dataset_that_is_set_is_the_same_for_any_workers():
         found.append(rows(loader))
     assert sorted(found[0]) == sorted(found[1])
     assert found[0] == rows(chain().epoch(3))
-    assert found[1][:4] == found[0][:4]  # the first batch of the first worker
+    assert found[1][:4] == found[0][:4]  # the first worker's first batch
 
 
 def test_a_dataset_that_cannot_be_shared_is_an_error_in_the_worker():
@@ -397,7 +397,7 @@ said["own"] = len(list(pipeline.torch.DataLoader(mine)))
     assert one["own"] == two["own"] == 7
 
 
-# Workers of this package ----------------------------------------------------------------------------------------------
+# This package's workers -----------------------------------------------------------------------------------------------
 
 
 def torch_draws(_):
@@ -405,7 +405,7 @@ def torch_draws(_):
 
 
 def test_torchs_generator_is_seeded_for_each_example_in_processes():
-    """It drew the same numbers in each worker."""
+    """Otherwise it would draw the same numbers in each worker."""
 
     def drawn(count):
         data = pipeline.dataset(range(400)).shuffle(seed=1).map(torch_draws, workers=pipeline.processes(count))

@@ -1,4 +1,4 @@
-"""pipeline.torch.StatefulDataLoader: what torchdata's does, and states of torchdata's."""
+"""pipeline.torch.StatefulDataLoader: torchdata's behaviour, and torchdata's states."""
 
 import gc
 import importlib
@@ -15,13 +15,13 @@ pt = importlib.import_module("pipeline.torch")
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:This DataLoader will create"),  # more workers than processors
-    pytest.mark.filterwarnings("ignore:'set_vital' is deprecated:UserWarning"),  # of torchdata
+    pytest.mark.filterwarnings("ignore:'set_vital' is deprecated:UserWarning"),  # from torchdata
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning"),
 ]
 
 
 class Squares(torch.utils.data.Dataset):
-    """Counts in `read` what was asked for, in this process."""
+    """Records requested items in `read`, in this process."""
 
     def __init__(self, count=23):
         self.count, self.read = count, []
@@ -41,7 +41,7 @@ class Several(Squares):
 
 
 class Seeds(torch.utils.data.Dataset):
-    """Its items are [their number, the seed of their worker]."""
+    """Its items are [index, worker seed]."""
 
     def __len__(self):
         return 23
@@ -52,7 +52,7 @@ class Seeds(torch.utils.data.Dataset):
 
 
 class Counting(Squares):
-    """Its items depend on how many were made before, which is its state."""
+    """Its items depend on how many were made before; this count is its state."""
 
     made = 0
 
@@ -68,7 +68,7 @@ class Counting(Squares):
 
 
 class Stream(torch.utils.data.IterableDataset):
-    """Numbers of a worker's own, without a state."""
+    """A separate number range per worker, without a state."""
 
     def __iter__(self):
         info = torch.utils.data.get_worker_info()
@@ -205,7 +205,7 @@ def test_another_number_of_workers_is_refused_where_each_has_a_state(kind):
 
 @pytest.mark.parametrize("persistent", [False, True])
 def test_workers_end_with_their_loader(persistent):
-    """Without the garbage collector, which may come much later."""
+    """Without the garbage collector, which may run much later."""
     others = set(multiprocessing.active_children())
     gc.disable()
     try:
@@ -232,7 +232,7 @@ def test_a_state_of_the_end_begins_the_next_epoch():
 
 
 def test_an_early_state_loads_over_a_loader_that_was_read():
-    """In both ways: before the first batch, and after some."""
+    """In both cases: before the first batch, and after some."""
     made = loader("counting", shuffle=False)
     early = made.state_dict()
     batches = iter(made)
@@ -277,8 +277,10 @@ def test_a_state_of_torchdata(kind, workers):
 
 
 def drawn_by(module, workers, persistent, generator, at):
-    """Return the batches of a loader of this module, and what is drawn next from torch's generator. From batch `at` of
-    the second epoch on, another loader continues from its state; None for one loader."""
+    """Return the batches from a loader in this module, and the next draw from torch's generator.
+
+    From batch `at` in the second epoch on, another loader continues from its state; None for a single loader.
+    """
     torch.manual_seed(5)
 
     def made():
@@ -306,7 +308,7 @@ def drawn_by(module, workers, persistent, generator, at):
 @pytest.mark.parametrize("generator", [False, True])
 @pytest.mark.parametrize(("workers", "persistent"), [(0, False), (2, False), (2, True)])
 def test_orders_and_seeds_are_those_of_torchdata(workers, persistent, generator, at):
-    """For a resume without workers and with a generator, in the next epoch too: those of torchdata without one."""
+    """Without workers and with a generator, a resumed run is compared with torchdata's uninterrupted one."""
     torchdata = pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata is not installed")
     theirs = drawn_by(torchdata, workers, persistent, generator, at)
     ours = drawn_by(pt, workers, persistent, generator, at)
@@ -317,7 +319,7 @@ def test_orders_and_seeds_are_those_of_torchdata(workers, persistent, generator,
 
 @pytest.mark.parametrize("epoch", [0, 3])
 def test_a_distributed_sampler_resumes(epoch):
-    """In the epoch of the state; one of torchdata 0.11 has none, and the program sets it."""
+    """In the state's epoch; a state from torchdata 0.11 has none, and the program sets it."""
 
     def sampler():
         return pt.StatefulDistributedSampler(Squares(), num_replicas=2, rank=1, seed=5)

@@ -1,4 +1,4 @@
-"""TRL's SFTTrainer over datasets of ours: by pipeline.torch.DataLoader, in place of the loader that it makes."""
+"""TRL's SFTTrainer over queue-runner datasets, with pipeline.torch.DataLoader in place of its own loader."""
 
 import importlib
 import itertools
@@ -15,13 +15,13 @@ datasets = importlib.import_module("datasets")
 tokenizers = importlib.import_module("tokenizers")
 pt = importlib.import_module("pipeline.torch")
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries, about themselves
+pytestmark = pytest.mark.filterwarnings("ignore")  # from the libraries, about themselves
 
 ROWS, LENGTH = 22, 6
 
 
 class Reading:
-    """A function of a dataset that notes the rows that were made."""
+    """A dataset function that records its rows."""
 
     def __init__(self):
         self.rows = []
@@ -32,7 +32,7 @@ class Reading:
 
 
 def chain(reading=None):
-    """Six batches of token rows, the last one smaller; the first token of a row is its number."""
+    """Six batches of token rows; the last one is smaller. A row's first token is its number."""
     tokens = (np.arange(ROWS)[:, None] + np.arange(LENGTH)) % 32
     columns = {"input_ids": tokens, "labels": tokens, "attention_mask": np.ones_like(tokens)}
     source = pipeline.arrays(columns).shuffle(seed=1)
@@ -58,7 +58,7 @@ def model():
 
 
 class Ours(trl.SFTTrainer):
-    """The trainer with our loader; it keeps the rows it was trained on."""
+    """The trainer with pipeline's loader; it keeps the rows it was trained on."""
 
     def __init__(self, data, **options):
         self.data, self.seen = data, []
@@ -73,7 +73,7 @@ class Ours(trl.SFTTrainer):
 
 
 def run(folder, data, resume=None, stop=-1, **options):
-    """TRL wants a dataset of Hugging Face, and looks at its first row alone."""
+    """TRL requires a Hugging Face dataset, but only looks at its first row."""
 
     class Stops(transformers.TrainerCallback):
         def on_step_end(self, args, state, control, **given):
@@ -102,7 +102,7 @@ def run(folder, data, resume=None, stop=-1, **options):
 
 @pytest.mark.parametrize("stop", [2, 6, 9])
 def test_our_loader(tmp_path, stop):
-    """It resumes at the very next batch of the right epoch, and makes no batch before that."""
+    """It resumes at the very next batch in the right epoch, and makes no batch before it."""
     whole = list(itertools.chain(*epochs(3)))
     seen, weights, steps = run(tmp_path / "whole", chain())
     assert seen == whole
@@ -116,7 +116,7 @@ def test_our_loader(tmp_path, stop):
 
 
 def test_accumulated_gradients(tmp_path):
-    """Steps of four batches, of which an epoch has six: the second step of each has two."""
+    """Steps take four batches from six per epoch, so each second step has two."""
     seen, weights, steps = run(tmp_path / "whole", chain(), gradient_accumulation_steps=4)
     assert seen == list(itertools.chain(*epochs(3)))
     assert steps == 6

@@ -55,7 +55,7 @@ def ending(request):
 )
 @pytest.mark.parametrize("chunk", [1, 64])
 def test_lines_are_those_of_a_reader(text, chunk, tmp_path, monkeypatch):
-    r"""Which are TensorFlow's: one `\r` at the end of the file is removed, and what is empty then is no line."""
+    r"""As in TensorFlow: one `\r` at the end of the file is removed, and a line empty after that is none."""
     monkeypatch.setattr(ReadBuffer, "CHUNK", chunk)
     path = tmp_path / "lines.txt"
     path.write_bytes(text)

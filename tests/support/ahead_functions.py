@@ -1,4 +1,4 @@
-"""What workers of executors do in tests: functions that other processes can import; and executors."""
+"""Functions for executor workers in tests, importable by other processes, and executors."""
 
 import collections
 import contextlib
@@ -24,7 +24,7 @@ def square(i):
 
 def forks_at_two(i):
     if i == 2:
-        os.fork()  # the child comes back from the function, too
+        os.fork()  # the child returns from the function, too
     return i
 
 
@@ -51,14 +51,14 @@ BUFFERS = Buffers()
 
 
 def buffers(i):
-    """In a thread they are the same each time."""
+    """Return the same arrays each time in a thread."""
     BUFFERS.array[:] = BUFFERS.list[0] = i
     BUFFERS.bytes[:] = b"%03d" % i
     return BUFFERS.array, BUFFERS.array[0], BUFFERS.list, BUFFERS.bytes
 
 
 def reused(i):
-    """In a thread it is the same array each time, in a list."""
+    """Return the same array each time in a thread, in a list."""
     BUFFERS.array[:] = i
     return [BUFFERS.array[0, :2]]
 
@@ -75,7 +75,7 @@ class OwnList(list):
     pass
 
 
-# Examples that may be one array or several components, by what is in them.
+# Examples with one array or several components, depending on their contents.
 LISTS = {
     "floats and integers": lambda i: [i, 1.5],
     "bools": lambda i: [True, i],
@@ -117,7 +117,7 @@ def fails_at_third(i):
 
 
 class Awkward(Exception):
-    """It can be pickled, but not be made again from what was."""
+    """It can be pickled, but not rebuilt from its pickle."""
 
     def __init__(self, one, two):
         super().__init__(f"{one} and {two}")
@@ -140,7 +140,7 @@ def holding(i):
 
 
 class Disguised(Exception):
-    """What it is pickled as is no exception."""
+    """Its pickled form is not an exception."""
 
     def __reduce__(self):
         return str, ("text",)
@@ -210,10 +210,10 @@ def process(i):
 
 
 class ByHand(Executor):
-    """An executor that does nothing by itself: `run` does the call of a future.
+    """An executor that runs nothing by itself: `run` executes a future's call.
 
     Attributes:
-        futures: All that were submitted.
+        futures: All submitted ones.
     """
 
     def __init__(self):
@@ -235,13 +235,13 @@ class ByHand(Executor):
                 future.set_result(future.call())
 
     def run_new(self):
-        """Run what was submitted and not yet done."""
+        """Run the submitted calls not yet done."""
         self.run(*(i for i, future in enumerate(self.futures) if not future.done()))
 
 
 @contextlib.contextmanager
 def two_pools():
-    """Two threads, two processes of the standard library, and two of ours; they are there before anybody counts."""
+    """Return two threads, two standard library processes, and two from this library, all already running."""
     context = get_context("forkserver")
     with ThreadPoolExecutor(2) as threads, ProcessPoolExecutor(2, mp_context=context) as processes:
         with pipeline.processes(2) as shared:
@@ -252,11 +252,11 @@ def two_pools():
 
 
 def drawn(i):
-    """The item, and what its generator draws."""
+    """Return the item, and a number from its generator."""
     return i, int(pipeline.example_rng().integers(1 << 30))
 
 
 def large(i):
-    """720 KB, every second time transposed."""
+    """Return 720 KB, transposed every second time."""
     row = np.full((300, 300), i, np.float64)
     return {"row": row, "turned": row.T if i % 2 else row, "number": i}

@@ -1,4 +1,4 @@
-"""What each public callable is called with when nothing is wrong, and how its result is used."""
+"""Correct arguments for each public callable, and how its result is used."""
 
 import functools
 import inspect
@@ -18,7 +18,7 @@ from pipeline import image, testing, types
 
 
 class New:
-    """An argument that is made for each call."""
+    """An argument made for each call."""
 
     def __init__(self, make):
         self.make = make
@@ -41,14 +41,14 @@ def iterator():
 
 
 def saved_buffer():
-    """A buffer, after it was saved."""
+    """Return a buffer after saving it."""
     made = buffer()
     made.save("experience")
     return made
 
 
 def filled():
-    """A closed queue of two vectors."""
+    """Return a closed queue with two vectors."""
     queue = pipeline.FIFOQueue(10, "int64", [(2,)])
     queue.enqueue_many(([[1, 2], [3, 4]],))
     queue.close()
@@ -56,7 +56,7 @@ def filled():
 
 
 def names():
-    """A closed queue of the name of a file."""
+    """Return a closed queue with a file name."""
     queue = pipeline.FIFOQueue(1, "string", [()])
     queue.enqueue("lines.txt")
     queue.close()
@@ -118,11 +118,11 @@ BATCHING = {"batch_size": 2, "capacity": 8, "on_error": "skip", "max_errors": 1}
 SHUFFLING = {**BATCHING, "min_after_dequeue": 2}
 READER = {"on_error": "skip", "max_errors": 1}
 
-# By name: what makes the object whose method it is, or None; and arguments, at least those without a default. None for
-# what is not called.
+# By name: a factory for the method's object, or None; and arguments, at least those without a default. None if the name
+# is not called.
 CALLS = {
     # Datasets and their sources
-    "Dataset": None,  # nobody makes one with it
+    "Dataset": None,  # not made by calling it
     "Dataset.batch": (rows, {"n": 2}),
     "Dataset.bucket": (rows, {"boundaries": [3], "batch_sizes": [2, 2], "length": int}),
     "Dataset.cache": (rows, {"folder": "kept", "rebuild": True, "verify": True}),
@@ -259,7 +259,7 @@ CALLS = {
     "concatenate": (None, {"arrays": New(lambda: [np.ones(2), np.ones(2)])}),
     "pad": (None, {"arrays": New(lambda: [np.ones(2), np.ones(3)])}),
     "stack": (None, {"arrays": New(lambda: [np.ones(2), np.ones(2)])}),
-    # What is slow
+    # Slow ones
     "report": (None, {}),
     "monitor": (None, {"show": False, "interval": 5.0}),
     "trace": (None, {"path": "trace.json"}),
@@ -286,7 +286,7 @@ CALLS = {
     ),
     "image.resize": (None, {"images": PICTURE, "size": (2, 2)}),
     "image.to_chw": (None, {"images": PICTURE}),
-    "testing.CheckFailed": None,  # nobody makes one
+    "testing.CheckFailed": None,  # not made by users
     "testing.Checked": None,
     "testing.check_resume": (None, {"dataset": New(rows), "limit": 4, "checks": ["resume"]}),
     "testing.check_source": (None, {"source": range(8), "limit": 20, "checks": ["again"]}),
@@ -301,7 +301,7 @@ CALLS = {
 
 
 def write_files(folder):
-    """Write the files that the calls read."""
+    """Write the files for the calls."""
     import pyarrow.feather
     import pyarrow.parquet
 
@@ -329,7 +329,7 @@ def write_files(folder):
 
 
 def public():
-    """The public functions, classes and methods, by name."""
+    """Return the public functions, classes and methods, by name."""
     found = {}
     for name in pipeline.__all__:
         thing = getattr(pipeline, name)
@@ -338,7 +338,7 @@ def public():
         elif not isinstance(thing, ModuleType):
             found[name] = thing
     found |= {f"testing.{each}": getattr(testing, each) for each in testing.__all__}
-    for name in ("IdentityReader", "LooperThread"):  # which programs call, unlike the other types
+    for name in ("IdentityReader", "LooperThread"):  # programs call these, unlike the other types
         found[name] = getattr(types, name)
     classes = [each for each in found.values() if inspect.isclass(each)]
     for each in [*classes, types.DatasetIterator, types.QueueBase, types.ReaderBase, types.ReplayBuffer, types.Drawing]:
@@ -360,7 +360,7 @@ def _methods(kind):
 
 
 def arguments(thing):
-    """The names of the arguments of a callable; a star before those that take any number."""
+    """Return a callable's argument names; a star marks *args and **kwargs."""
     given = inspect.signature(thing).parameters.values()
     return [
         ("*" if each.kind in (each.VAR_POSITIONAL, each.POSITIONAL_ONLY) else "") + each.name
@@ -370,7 +370,7 @@ def arguments(thing):
 
 
 def call(name, **wrong):
-    """Call a public callable with its arguments, some of them replaced, and use what it gives."""
+    """Call a public callable with its arguments, some replaced, and use its result."""
     make, given = CALLS[name]
     given = {**given, **wrong}
     values = {key: value.make() if isinstance(value, New) else value for key, value in given.items()}
@@ -382,7 +382,7 @@ def call(name, **wrong):
 
 
 def _use(result):
-    """Take the first examples, or end what was begun."""
+    """Take the first examples, or close the result."""
     if isinstance(result, types.ReplayBuffer):
         result.add(1)
     elif isinstance(result, types.QueueBase):

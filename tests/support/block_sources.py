@@ -1,4 +1,4 @@
-"""Sources that give blocks of examples."""
+"""Sources with blocks of examples."""
 
 import threading
 
@@ -6,7 +6,7 @@ from orchestration import out_of_range
 
 
 class Blocks:
-    """A source with blocks: the rows of arrays."""
+    """A source with blocks: array rows."""
 
     def __init__(self, *arrays):
         self.arrays = arrays

@@ -1,4 +1,4 @@
-"""Datasets that are slow for a known reason: what the verdict on them must say, and how to turn the knob.
+"""Datasets with a known bottleneck, the expected verdict, and how to turn the knob.
 
 `CASES` has them by name. `watch` runs one and returns its rate and the report; tests look at the verdict, and
 `make verdicts` turns the knob and compares the gain with the prediction.
@@ -21,17 +21,17 @@ from pipeline.reports.verdict import HOGGED
 BATCH = 8
 FEW = 6  # batches
 LARGE = bytes(1 << 20)
-VALUE = object()  # stands for the value that the verdict proposes
+VALUE = object()  # stands for the value proposed by the verdict
 
 
 class Case(NamedTuple):
     """A dataset.
 
     Attributes:
-        make: A context manager that takes the settings and yields an iterator, and what the consumer does with a batch.
-        settings: Those that make it slow.
-        kind, knob: What the verdict must say.
-        turned: The settings that differ with the knob turned; `VALUE` is what the verdict proposes. None if no setting
+        make: A context manager that takes the settings and yields an iterator, and the consumer's function for a batch.
+        settings: The slow settings.
+        kind, knob: The expected verdict.
+        turned: The settings that differ with the knob turned; `VALUE` is the verdict's proposal. None if no setting
             of the dataset helps.
     """
 
@@ -43,7 +43,7 @@ class Case(NamedTuple):
 
     @property
     def computes(self):
-        """True if processors are what holds it back."""
+        """Return whether processors are the bottleneck."""
         return self.settings.get("function") in (digest, count_item)
 
     def turn(self, verdict):
@@ -52,21 +52,21 @@ class Case(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """What came of a run: the examples per second, and the report."""
+    """A run's result: the examples per second, and the report."""
 
     rate: float
     report: Any
 
     @property
     def given(self):
-        """The share of the processors that it could have used that it had: other programs may have had the rest."""
+        """The fraction it got of the processors it could have used; other programs may have had the rest."""
         most = 1 if (self.report.lock or 0) > HOGGED else self.report.processors
         cpu, wanted = (sum(getattr(stage, name) or 0 for stage in self.report.stages) for name in ("cpu", "wanted"))
         return min(1, cpu / max(min(wanted, most), 0.01))
 
 
 def watch(case, settings, seconds=1.2):
-    """Run a dataset for so many seconds, and a few batches; return the examples per second and the report."""
+    """Run a dataset for this many seconds, and a few batches; return the examples per second and the report."""
     with Sampler(0.02) as sampler, case.make(**settings) as (iterator, step):
         examples = 0
         begin = time.perf_counter()
@@ -80,7 +80,7 @@ def watch(case, settings, seconds=1.2):
 
 
 def had(seconds=0.2):
-    """Return the share of the processors that a program has here that wants them all: others may have the rest."""
+    """Return the processor fraction available to a program that wants them all; others may have the rest."""
 
     def compute():
         while time.perf_counter() < end:
@@ -110,12 +110,12 @@ def fetch(number):
 
 
 def fetched():
-    """Numbers that come slowly."""
+    """Numbers from a slow source."""
     yield from map(fetch, itertools.count())
 
 
 def lumpy(number):
-    """Take long for the first number of every seventh batch."""
+    """Take long for the first number in every seventh batch."""
     time.sleep(0.12 if number % (7 * BATCH) == 0 else 0.0)
     return np.float32(number)
 
@@ -135,7 +135,7 @@ def digest(number):
 
 @contextlib.contextmanager
 def mapped(function, workers=None, prefetch=0, step=nothing, threads=None):
-    """Numbers through a function; workers that are processes where it holds the lock, unless threads are asked for."""
+    """Return numbers mapped by a function; workers are processes if it holds the GIL, unless threads are requested."""
     if threads is not None:
         workers = threads
     elif workers is not None and function is count_item:
@@ -151,7 +151,7 @@ def mapped(function, workers=None, prefetch=0, step=nothing, threads=None):
 
 @contextlib.contextmanager
 def pool(buffer_size):
-    """Examples that come slowly, through a pool that holds most of them."""
+    """Slow examples, through a pool holding most of them."""
     data = pipeline.dataset(fetched).shuffle(buffer_size).batch(BATCH)
     with iter(data) as iterator:
         yield iterator, nothing
@@ -159,7 +159,7 @@ def pool(buffer_size):
 
 @contextlib.contextmanager
 def producer(threads):
-    """A queue runner of the user's that fills a queue slowly; the dataset takes from it."""
+    """A user's queue runner slowly fills a queue; the dataset takes from it."""
     queue = pipeline.FIFOQueue(20, ["float32"], [()], name="numbers")
     coord = pipeline.Coordinator()
 

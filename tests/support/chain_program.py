@@ -1,8 +1,8 @@
-"""A program that runs the chain of a seed, saves its state after each element, and continues there when run again.
+"""Run a seed's chain, save its state after each element, and continue there when run again.
 
-    python chain_program.py SEED MODE DIRECTORY MOST
+python chain_program.py SEED MODE DIRECTORY MOST
 
-It prints the number and the value of each element.
+It prints each element's number and value.
 """
 
 import json
@@ -26,7 +26,7 @@ def main(seed, mode, directory, most):
         iterator.load_state_dict(state)
         number = iterator.delivered[0]
     for element in iterator:
-        print(json.dumps([number, chains.plain(element)]), flush=True)  # what comes twice is no loss
+        print(json.dumps([number, chains.plain(element)]), flush=True)  # a repeated element is not a loss
         save_state(path, iterator.state_dict())
         number += 1
         if number == most:

@@ -1,4 +1,4 @@
-"""Random chains of transformations, and what they give in plain Python where that can be said."""
+"""Random chains of transformations, and their results in plain Python where these are defined."""
 
 import itertools
 import random
@@ -12,10 +12,10 @@ from pipeline.datasets.dataset import interleave, mix
 from pipeline.datasets.dataset import zip as zipped
 from pipeline.workers.choice import processes
 
-# Texts of steps that drop elements: only workers make these, who are ahead, and raise their errors.
+# Steps that drop elements: only workers, because they run ahead, compute these and raise their errors.
 UNASKED = "shard", ", 40)", "window(33", "skip", "zip", "split"
 
-UNKNOWN = None  # a reference that plain Python cannot give
+UNKNOWN = None  # a reference beyond plain Python
 
 
 def double(x):
@@ -31,7 +31,7 @@ def word(x):
 
 
 def of_word(text):
-    """The number of a word, which is str wherever it comes from."""
+    """Return the number in a word; words are always str."""
     return float(str.partition(text, " ")[0])
 
 
@@ -40,7 +40,7 @@ def is_even(x):
 
 
 def quarter(x):
-    """A key that neighbours share."""
+    """Return a key shared by neighbours."""
     return int(x) // 4
 
 
@@ -49,7 +49,7 @@ def is_rare(x):
 
 
 def some(x):
-    """None, one or several outputs."""
+    """Return no, one or several outputs."""
     return [x + k / 8 for k in range(int(x) % 4)]
 
 
@@ -80,12 +80,12 @@ def not_rare(x):
 
 
 def by_draw(x):
-    """Chance says whether it is kept."""
+    """Decide at random whether to keep it."""
     return pipeline.example_rng().random() < 0.7
 
 
 def some_by_draw(x):
-    """Chance says how many outputs there are."""
+    """Return a random number of outputs."""
     return [x + k / 8 for k in range(pipeline.example_rng().integers(3))]
 
 
@@ -102,9 +102,9 @@ class Chain:
 
     Attributes:
         data: The dataset.
-        expected: The elements in order, as plain Python; None if chance decides.
+        expected: The elements in order, as plain Python; None if they are random.
         text: How it was made, to be printed.
-        kind: "scalar", "batch" or "row": what elements are.
+        kind: "scalar", "batch" or "row": the kind of element.
     """
 
     def __init__(self, data, expected, text, kind="scalar"):
@@ -112,7 +112,7 @@ class Chain:
 
 
 def source(rng, directory):
-    """A random source of numbers."""
+    """Return a random source of numbers."""
     n = rng.choice([0, 1, 2, 7, 30, 130, 400])
     values = [float(i) for i in range(n)]
     kind = rng.choice(["list", "array", "shuffled", "generator", "text", "iterable", "records", "files", "epochs"])
@@ -139,13 +139,13 @@ def source(rng, directory):
         return Chain(pipeline.mds(folder).map(from_sample), values, f"mds({n})")
     if kind == "records" and n and apart(rng) < 0.5:
         path = directory / f"{n}.tokens"
-        if not path.exists():  # a chain may be made again while another one reads
+        if not path.exists():  # a chain may be rebuilt while another one reads
             pipeline.write_tokens(path, [range(n)])
         data = pipeline.tokens(path, 1, dtype="uint16").map(from_row)
         return Chain(data, values, f"tokens({n})")
     if kind == "records" and n:
         path = directory / f"{n}.bin"
-        if not path.exists():  # as above; a cache would find that it was changed
+        if not path.exists():  # as above; a cache would notice the change
             path.write_bytes(np.array(values).tobytes())
         return Chain(pipeline.fixed_length([str(path)], 8).map(from_bytes), values, f"fixed_length({n})")
     if kind == "epochs" and n:
@@ -157,7 +157,7 @@ def source(rng, directory):
 
 
 class Items:
-    """A sequence of its own class."""
+    """A user-defined sequence class."""
 
     def __init__(self, values):
         self.values = values
@@ -170,19 +170,19 @@ class Items:
 
 
 def apart(rng):
-    """A number from 0 to 1 that takes none from the generator: chains of seeds that failed once stay what they are."""
+    """Return a number from 0 to 1 without drawing from the generator, so that failed seeds keep their chains."""
     return random.Random(str(rng.getstate()[1][:8])).random()
 
 
 def lines_in_files(values, parts, directory):
-    """Write numbers into so many files."""
+    """Write numbers into this many files."""
     size = len(values) // parts
     files = []
     for part in range(parts):
         lines = values[part * size : (part + 1) * size if part < parts - 1 else None]
         path = directory / f"{len(values)}-{part}-{parts}.txt"
-        if not path.exists():  # a chain may be made again while another one reads
-            # A blank of Unicode: `float` takes it in a str, and not in bytes.
+        if not path.exists():  # a chain may be rebuilt while another one reads
+            # Unicode blank: `float` accepts it in str, but not in bytes.
             path.write_text("".join(f"{v}\u2003\n" for v in lines), encoding="utf-8")
         files.append(str(path))
     return files
@@ -209,16 +209,16 @@ class Iterable:
 
 
 class Generator(Iterable):
-    """An iterable too; a generator function that can be pickled would need a module of its own for each size."""
+    """An iterable too; a picklable generator function would need a separate module for each size."""
 
 
 def grow(rng, chain, depth, directory, workers=None, folder=None):
     """Add random transformations to a chain.
 
     Args:
-        folder: Where to keep some elements on the way, by a number; "" for memory; None to cache nothing.
+        folder: Where to cache some intermediate elements, by index; "" for memory; None to cache nothing.
     """
-    chance = random.Random(f"caches-{rng.getstate()[1][0]}")  # takes none from the other generator
+    chance = random.Random(f"caches-{rng.getstate()[1][0]}")  # draws nothing from the other generator
     for number in range(depth):
         if folder is not None and chance.random() < 0.5:
             chain = cached(chain, folder and f"{folder}-{number}")
@@ -227,7 +227,7 @@ def grow(rng, chain, depth, directory, workers=None, folder=None):
 
 
 def cached(chain, folder):
-    """A chain whose elements are kept, in a folder or in memory."""
+    """Return a chain with its elements cached in a folder or in memory."""
     return Chain(chain.data.cache(folder or None), chain.expected, f"{chain.text}.cache()", chain.kind)
 
 
@@ -244,7 +244,7 @@ def step(rng, chain, directory, workers):
     name = rng.choice(names)
     n = rng.choice([1, 2, 3, 8, 33])
     w = {"workers": workers} if workers is not None else {}
-    if "skipping" in text and name == "shard":  # hosts leave out those of their own
+    if "skipping" in text and name == "shard":  # hosts leave out their own
         expected = None
     known = expected is not None
     if name == "skipping":
@@ -253,7 +253,7 @@ def step(rng, chain, directory, workers):
     if name == "enumerate":
         pairs = [i / 1000 + x for i, x in enumerate(expected)] if known else None
         return Chain(data.enumerate().map(second, **w), pairs, f"{text}.enumerate")
-    if name == "checksum":  # which no other step may follow: see `summed`
+    if name == "checksum":  # no other step may follow it: see `summed`
         return chain
     if name == "total":
         return Chain(data.map_batches(total, **w), [each.sum() for each in expected] if known else None, f"{text}.sum")
@@ -318,7 +318,7 @@ def step(rng, chain, directory, workers):
     if name == "split":
         which = rng.randrange(2)
         return Chain(data.split(0.6, seed=4)[which], None, f"{text}.split[{which}]")
-    if name == "sort":  # the largest first, so that a value that is larger than all changes the first one of a run
+    if name == "sort":  # the largest first, so that a value above all others changes a run's first element
         parts = [expected[i : i + n] for i in range(0, len(expected), n)] if known else []
         listed = [x for part in parts for x in sorted(part, key=quarter, reverse=True)] if known else None
         return Chain(data.sort(n, quarter, reverse=True), listed, f"{text}.sort({n})")
@@ -385,7 +385,7 @@ def step(rng, chain, directory, workers):
             return Chain(data.shuffle(seed=4), None, f"{text}.shuffle()")
         weights = [1.0 + i % 3 for i in range(len(data))]
         return Chain(data.sample(weights, 50, seed=6), None, f"{text}.sample") if weights else chain
-    except (ValueError, TypeError):  # not by number
+    except (ValueError, TypeError):  # not indexed
         return chain
 
 
@@ -394,7 +394,7 @@ def to_dataset(x):
 
 
 def round_robin(lists, block, cycle=None):
-    """As tf.data: a list that has ended gives up its turn, and its place has the next list when it is due again."""
+    """Interleave as tf.data does: a finished list gives up its turn, and the next takes its place when due again."""
     waiting = [iter(each) for each in lists]
     places = [None] * (len(waiting) if cycle is None else cycle)
     at, turn, out = 0, 0, []
@@ -417,7 +417,7 @@ def packed(values, size):
 
 
 def batches_of_tokens(rows, most):
-    """Rows padded to the longest, as many as `most` has room for."""
+    """Batch rows padded to the longest, up to `most` tokens."""
     groups = [[]]
     for row in rows:
         if (len(groups[-1]) + 1) * max(map(len, [*groups[-1], row])) > most:
@@ -432,7 +432,7 @@ def batches_of_tokens(rows, most):
 
 
 def plain(element):
-    """An element in a form that can be compared."""
+    """Return an element in a comparable form."""
     if isinstance(element, dict):
         return {key: plain(value) for key, value in element.items()}
     if isinstance(element, (tuple, list)):
@@ -441,21 +441,21 @@ def plain(element):
 
 
 def of_seed(seed, directory, workers=None, folder=None):
-    """The chain of a seed, which is the same for all workers."""
+    """Return a seed's chain, the same for all workers."""
     rng = random.Random(f"chain-{seed}")
     return grow(rng, source(rng, directory), rng.randrange(1, 6), directory, workers, folder)
 
 
 class Bad(LookupError):
-    """What a chain raises at its bad element."""
+    """Raised by a chain at its bad element."""
 
 
 class Spoilt:
-    """A function that returns what it gets, but for one value: there it raises, or returns another.
+    """A function that returns its argument, except for one value: there it raises, or returns another.
 
     Args:
         value: The value.
-        instead: What it returns there; None to raise.
+        instead: The result for that value; None to raise.
     """
 
     def __init__(self, value, instead=None):
@@ -470,7 +470,7 @@ class Spoilt:
 
 
 def summed(seed, chain):
-    """The dataset of a chain, with a checksum at its end for every second seed: then there is a fingerprint."""
+    """Return a chain's dataset, ending in a checksum for every second seed, so that it has a fingerprint."""
     if seed % 2:
         return chain.data
     data = chain.data.checksum()
@@ -478,7 +478,7 @@ def summed(seed, chain):
 
 
 def sound_of_seed(seed, directory, workers=None):
-    """The numbers of a seed before one of them is spoilt, and the generator that says how to go on."""
+    """Return a seed's numbers before one is spoilt, and the generator for the remaining choices."""
     rng = random.Random(f"spoilt-{seed}")
     first = source(rng, directory)
     grown = grow(rng, first, rng.randrange(3), directory, workers)
@@ -486,29 +486,29 @@ def sound_of_seed(seed, directory, workers=None):
 
 
 def spoilt_of_seed(seed, directory, function, workers=None):
-    """The chain of a seed in which a function gets each number at some place.
+    """Return a seed's chain, with `function` applied to each number somewhere.
 
     Args:
         seed: The seed.
         directory: For files.
         function: The function.
-        workers: Who calls the functions.
+        workers: Where the functions run.
     """
     chain, rng = sound_of_seed(seed, directory, workers)
     w = {} if workers is None else {"workers": workers}
-    known = None if chain.expected is None else [0.0]  # only whether plain Python could say it
+    known = None if chain.expected is None else [0.0]  # only records whether plain Python could compute it
     spoilt = Chain(chain.data.map(function, **w), known, f"{chain.text}.spoilt")
     return grow(rng, spoilt, rng.randrange(1, 4), directory, workers)
 
 
 def workers_of(mode):
-    """What runs the functions of a chain: "alone", "threads" or "processes"."""
+    """Return the kind of worker for a chain's functions: "alone", "threads" or "processes"."""
     return {"alone": None, "threads": 2, "processes": processes(2)}[mode]
 
 
 def made_as_they_arrive(data):
-    """Return whether workers make elements for a buffer that are made as they are drawn where there are no workers."""
-    nodes = [data._node]  # what the order of calls depends on shows nowhere else
+    """Return whether workers fill a buffer ahead whose elements would be computed when drawn without workers."""
+    nodes = [data._node]  # only this shows the inputs to the call order
     for node in nodes:
         nodes.extend(node.inputs)
     buffers = [node.inputs[0] for node in nodes if node.kind == "shuffle" and node.options()["buffer_size"]]

@@ -1,4 +1,4 @@
-"""What workers of a cluster do in tests."""
+"""Functions for cluster workers in tests."""
 
 import os
 import signal
@@ -22,14 +22,16 @@ def slow_row(i):
 
 
 def row_of_killed_workers(folder, numbers, waiting):
-    """Rows at whose `numbers` the worker is killed, once each, at once or a little later. Row `waiting` waits for the
-    file `nodes killed`, so that there is work left for the others."""
+    """Return rows that kill their worker at `numbers`, once each, at once or a little later.
+
+    Row `waiting` waits for the file `nodes killed`, so work is left for the others.
+    """
 
     def function(i):
         if i in numbers:
             try:
                 (Path(folder) / str(i)).touch(exist_ok=False)
-            except FileExistsError:  # that was the worker before
+            except FileExistsError:  # the worker was that one before
                 return slow_row(i)
             if later := numbers.index(i) % 3 * 0.02:
                 threading.Timer(later, os.kill, (os.getpid(), signal.SIGKILL)).start()
@@ -43,7 +45,7 @@ def row_of_killed_workers(folder, numbers, waiting):
 
 
 def nodes_of_five_processes(folder):
-    """Where the item is worked on; waits until five processes have begun."""
+    """Return where the item is processed; wait until five processes have begun."""
 
     def function(i):
         import ray
@@ -87,12 +89,12 @@ def fails(i):
 
 
 def unfit(i):
-    """A result that cannot be sent."""
+    """Return an unpicklable result."""
     return {"lock": np.array([__import__("threading").Lock()], object)}
 
 
 def notes_and_waits(folder):
-    """Note the process, and work on for longer than anybody waits."""
+    """Note the process, and continue beyond every timeout."""
 
     def function(i):
         (Path(folder) / str(os.getpid())).touch()
@@ -102,7 +104,7 @@ def notes_and_waits(folder):
 
 
 def notes_and_works(folder):
-    """The same, in Python: what is cancelled ends at the next step of it, not within a call of the system."""
+    """The same, in Python: cancellation takes effect at its next step, not within a system call."""
 
     def function(i):
         (Path(folder) / str(os.getpid())).touch()
@@ -113,7 +115,7 @@ def notes_and_works(folder):
 
 
 def lines(path):
-    """The examples of a file of numbers."""
+    """Return the examples in a file with numbers."""
     for line in Path(path).read_text().splitlines():
         yield np.full(8, int(line), np.int64), line
 

@@ -1,6 +1,6 @@
-"""The size of the cluster in tests, and whether they shall be short."""
+"""The cluster's size in tests, and whether to run short ones."""
 
 import os
 
 SHORT = bool(os.environ.get("SHORT"))
-MEMORY = 150 << 20  # of the object store of each node
+MEMORY = 150 << 20  # each node's object store

@@ -1,9 +1,10 @@
-"""Cases of the drop-in: small functions of `tf` that must show the same on TensorFlow and on the drop-in.
+"""Drop-in cases: small functions of `tf` that must behave the same on TensorFlow and on the drop-in.
 
-A public function in a module of `cases` is a case if it takes `tf`, and if it likes `sess` (an open session on a graph)
-and `tmp` (an empty directory), and nothing else. `table` makes a case of each line; `case` has options. Without `sess`
-it returns fetches: tensors, sparse tensors, operations, nested lists and dicts of them; they are run in one
-`Session.run` after the initializers. With `sess` it returns what it found: nested lists and dicts of arrays, numbers.
+A public function in a `cases` module is a case if it takes `tf`, optionally `sess` (an open session on a graph) and
+`tmp` (an empty directory), and nothing else. `table` makes a case from each line; `case` has options. Without `sess` it
+returns fetches: tensors, sparse tensors, operations, or nested lists and dicts with them; they are run in one
+`Session.run` after the initializers. With `sess` it returns its findings: nested lists and dicts with arrays and
+numbers.
 """
 
 import difflib
@@ -24,8 +25,8 @@ HERE = pathlib.Path(__file__).parents[1] / "compat"
 CASES = HERE / "cases"
 RECORDED = HERE / "recorded"
 
-# Of larger arrays that must be equal a digest is recorded, whole floats included; where values may differ a little, the
-# values.
+# Larger arrays are recorded as a digest, including whole floats, if they must be equal; as values if they may differ a
+# little.
 LARGE = 64
 
 _registered: dict[str, list["Case"]] = {}
@@ -33,13 +34,13 @@ _registered: dict[str, list["Case"]] = {}
 
 class Case(NamedTuple):
     function: Callable[..., Any]
-    values: bool  # Whether the values are recorded; not those of random ops.
-    graph: bool  # Whether the operations of the graph are recorded.
-    names: bool  # Whether the names of tensors are.
+    values: bool  # Record the values; not for random ops.
+    graph: bool  # Record the graph's operations.
+    names: bool  # Record the tensors' names.
     rtol: float
     atol: float
-    within: int | None  # How far integers may differ; None if it is not said: not at all.
-    message: str | None  # What the error's text must match.
+    within: int | None  # How far integers may differ; None for not at all.
+    message: str | None  # A pattern for the error's text.
 
     @property
     def name(self) -> str:
@@ -47,13 +48,13 @@ class Case(NamedTuple):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """What the function is given; a parameter with a default is its own."""
+        """The function's inputs; a parameter with a default belongs to the function."""
         code, defaults = self.function.__code__, self.function.__defaults__ or ()
         return code.co_varnames[: code.co_argcount - len(defaults)]
 
 
 def case(values=True, graph=True, names=True, rtol=1e-5, atol=1e-6, within=None, message=None):
-    """Make a case of the decorated function."""
+    """Make the decorated function a case."""
 
     def register(function):
         made = Case(function, values, graph, names, rtol, atol, within, message)
@@ -70,12 +71,12 @@ def case(values=True, graph=True, names=True, rtol=1e-5, atol=1e-6, within=None,
 
 
 def table(prefix="", options=None, /, **functions):
-    """Make a case of each function under its name here.
+    """Make each function a case, with its keyword as its name.
 
     Args:
         prefix: Goes before each name.
-        options: Those of `case`, for all.
-        functions: A function, or a pair of it and what the text of its error must match.
+        options: For `case`, in all of them.
+        functions: A function, or a pair: the function and a pattern for its error's text.
     """
     for name, function in functions.items():
         function, message = function if isinstance(function, tuple) else (function, None)
@@ -88,7 +89,7 @@ def families() -> list[str]:
 
 
 def cases(family: str) -> dict[str, Case]:
-    """The cases of a family by name."""
+    """Return a family's cases by name."""
     module_name = f"cases_{family}"
     if module_name not in sys.modules:
         spec = importlib.util.spec_from_file_location(module_name, CASES / f"{family}.py")
@@ -103,7 +104,7 @@ def cases(family: str) -> dict[str, Case]:
 
 
 def _is_case(function) -> bool:
-    """Return whether a function of a module is a case not yet collected: public, with the arguments of one."""
+    """Return whether a module's function is an uncollected case: public, with a case's arguments."""
     if function.__name__.startswith(("_", "<")) or any(
         one.function is function for one in _registered.get(function.__module__, [])
     ):
@@ -113,14 +114,14 @@ def _is_case(function) -> bool:
 
 
 def observe(tf, one: Case) -> tuple[dict, Exception | None]:
-    """Run a case; give what is recorded of it, in the terms of JSON, and the error that it raised."""
+    """Run a case; return its record in JSON terms, and the error it raised."""
     with tempfile.TemporaryDirectory() as tmp:
         graph = tf.Graph()
         arguments = {"tf": tf, "tmp": tmp}
         stage = "build"
         try:
             if "sess" in one.parameters:
-                # Open, but not the default session: a case that wants one says `with sess:`.
+                # Open, but not the default session: a case that needs one writes `with sess:`.
                 sess = arguments["sess"] = tf.Session(graph=graph)
                 stage = "session"
                 try:
@@ -142,14 +143,14 @@ def observe(tf, one: Case) -> tuple[dict, Exception | None]:
 
 
 def message_differs(one: Case, error: Exception | None) -> str | None:
-    """What is wrong with the text of the error, if anything is."""
+    """Return the mismatch in the error's text, if any."""
     if one.message is None or (error is not None and re.search(one.message, str(error))):
         return None
     return f"the message must match {one.message!r}, but it is: {error}"
 
 
 def differences(one: Case, expected: dict, seen: dict) -> list[str]:
-    """How what was seen differs from what is recorded, a line each."""
+    """Return the differences between the observed and recorded results, one line each."""
     if "error" in expected or "error" in seen:
         return [] if expected == seen else [f"expected {_short(expected)}", f"seen {_short(seen)}"]
     found = list(_compare(one, "result", expected["result"], seen["result"]))
@@ -165,7 +166,7 @@ def read_recorded(family: str) -> dict[str, dict]:
 
 
 def write_recorded(family: str, recorded: dict[str, dict]) -> None:
-    """Write a line for each case, sorted: the same cases give the same bytes."""
+    """Write a line for each case, sorted: the same cases always produce the same bytes."""
     RECORDED.mkdir(exist_ok=True)
     lines = [f"{json.dumps(name)}: {json.dumps(recorded[name], sort_keys=True)}" for name in sorted(recorded)]
     (RECORDED / f"{family}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
@@ -176,7 +177,7 @@ def _call(one: Case, arguments: dict) -> Any:
 
 
 def _public_class(tf, error: Exception) -> str:
-    """The name of the error's class, or of its nearest base that programs can name."""
+    """Return the name of the error's class, or of its nearest public base."""
     for cls in type(error).__mro__:
         if cls.__module__ == "builtins" or getattr(tf.errors, cls.__name__, None) is cls:
             return cls.__name__
@@ -207,7 +208,7 @@ def _run(tf, graph, made, one: Case):
 
 
 def _describe(tf, thing, fetches: list, one: Case):
-    """The structure of what a case returned, with a place for the value of each fetch, which is added to `fetches`."""
+    """Describe the structure a case returned, with a place for each fetch's value; append the fetches to `fetches`."""
     if isinstance(thing, dict):
         return {"dict": [[_encoded(key, one), _describe(tf, thing[key], fetches, one)] for key in sorted(thing)]}
     if _is_a(tf, thing, "SparseTensor", "IndexedSlices"):
@@ -229,7 +230,7 @@ def _describe(tf, thing, fetches: list, one: Case):
 
 
 def _filled(described, values, one: Case):
-    """What `_describe` gave, with the values of the fetches in their order."""
+    """Fill the structure from `_describe` with the fetched values, in order."""
     if isinstance(described, list):
         return [_filled(part, values, one) for part in described]
     if isinstance(described, dict):
@@ -240,7 +241,7 @@ def _filled(described, values, one: Case):
 
 
 def _is_a(tf, thing, *names: str) -> bool:
-    """Return whether it is an instance of a class of `tf`; a class that is missing has no instances."""
+    """Return whether it is an instance of a `tf` class; a missing class has no instances."""
     return isinstance(thing, tuple(getattr(tf, name) for name in names if hasattr(tf, name)))
 
 
@@ -249,7 +250,7 @@ def _shape(shape) -> list | None:
 
 
 def _plain(tf, thing, one: Case):
-    """What a case with a session found."""
+    """Describe the result from a case with a session."""
     if isinstance(thing, dict):
         return {"dict": [[_encoded(key, one), _plain(tf, thing[key], one)] for key in sorted(thing)]}
     if isinstance(thing, tf.TensorShape):
@@ -266,7 +267,7 @@ def _plain(tf, thing, one: Case):
 
 
 def _encoded(value, one: Case):
-    """A value in the terms of JSON: scalars of Python and of NumPy, bytes and arrays stay apart."""
+    """Encode a value in JSON terms: Python and NumPy scalars, bytes and arrays stay distinct."""
     if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, np.generic)):
         return value
     if isinstance(value, bytes):
@@ -289,12 +290,12 @@ def _encoded(value, one: Case):
 
 
 def digest(data: list) -> str:
-    """A digest of the elements of an array, as they would be recorded."""
+    """Return a digest over an array's elements as they would be recorded."""
     return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:32]
 
 
 def _item(value, one: Case):
-    """An element of an array; a float as the shortest number that gives it."""
+    """Encode an array element; a float becomes the shortest equal number."""
     if not isinstance(value, np.generic):
         return _encoded(value, one)
     if value.dtype.kind == "c":
@@ -307,7 +308,7 @@ def _item(value, one: Case):
 
 
 def _without(seen, tmp: str):
-    """The same with the directory's name taken out, which differs each time."""
+    """Remove the directory's name, because it differs each time."""
     if isinstance(seen, str):
         return seen.replace(tmp, "TMP")
     if isinstance(seen, list):
@@ -318,13 +319,13 @@ def _without(seen, tmp: str):
 
 
 def _compare(one: Case, where: str, expected, seen):
-    """The differences between two encoded results."""
+    """Return the differences between two encoded results."""
     if isinstance(expected, dict) and isinstance(seen, dict) and expected.keys() == seen.keys():
         if "data" in expected:
             yield from _compare_data(one, where, expected, seen)
             return
         for key in expected:
-            # A tensor's name says more than its place in the structure.
+            # A tensor's name is clearer than its place in the structure.
             inner = f"{where} {expected['tensor']}" if expected.get("tensor") and key != "tensor" else where
             yield from _compare(one, f"{inner}.{key}", expected[key], seen[key])
     elif isinstance(expected, list) and isinstance(seen, list) and len(expected) == len(seen):
@@ -338,7 +339,7 @@ def _compare(one: Case, where: str, expected, seen):
 
 
 def _compare_data(one: Case, where: str, expected: dict, seen: dict):
-    """The differences between two arrays or two NumPy scalars."""
+    """Return the differences between two arrays or two NumPy scalars."""
     heads = [{key: part for key, part in side.items() if key != "data"} for side in (expected, seen)]
     if heads[0] != heads[1]:
         yield f"{where}: expected {_short(expected)}, seen {_short(seen)}"

@@ -1,6 +1,6 @@
-"""Stubs of `pipeline.compat.v1`, whose names are looked up at run time: with them, editors and type checkers know them.
+"""Stubs for `pipeline.compat.v1`, whose names are looked up at run time: editors and type checkers read them.
 
-`python tests/support/compat_stub.py` writes them again; a folder of the package has a stub for each namespace.
+`python tests/support/compat_stub.py` writes them again; a package folder has a stub for each namespace.
 """
 
 import textwrap
@@ -13,7 +13,7 @@ HEAD = '"""Made by tests/support/compat_stub.py from pipeline/compat/names.py.""
 
 
 def table():
-    """The module and the attribute of each public dotted name."""
+    """Return each public dotted name's module and attribute."""
     for module, listed in names.MODULES.items():
         home = f"pipeline{module}" if module.startswith(".") else f"pipeline.compat.{module}"
         for each in listed.split():
@@ -22,12 +22,12 @@ def table():
 
 
 def stubs():
-    """The text of each stub, by its path below the package."""
+    """Return each stub's text, by its path below the package."""
     spaces = {"": {("pipeline.compat.platform.behaviour", "VERSION", "__version__")}}
     for public, home, attribute in table():
         space, _, name = public.rpartition(".")
         spaces.setdefault(space, set()).add((home, attribute, name))
-        while space:  # each namespace is a name of the one around it
+        while space:  # each namespace is a name in its parent
             outer, _, inner = space.rpartition(".")
             around = f"pipeline.compat.v1.{outer}".rstrip(".")
             spaces.setdefault(outer, set()).add((around, inner, inner))
@@ -37,7 +37,7 @@ def stubs():
 
 
 def _lines(names):
-    """An import that keeps its name is public in a stub; one that changes it is not, and is given its name below."""
+    """Imports that keep their name are public in a stub; other imports are private, and get their name below."""
     imports, given = {}, []
     for home, attribute, name in sorted(names):
         if attribute == name:
@@ -56,13 +56,13 @@ def _lines(names):
 
 
 def _path(space, spaces):
-    """A namespace that holds others is a folder."""
+    """Return a namespace's path; a namespace with others inside is a folder."""
     inner = any(other.startswith(f"{space}.") for other in spaces) or not space
     return (space.replace(".", "/") + ("/__init__.pyi" if inner else ".pyi")).lstrip("/")
 
 
 def written():
-    """The stubs as they are in the package."""
+    """Return the package's current stubs."""
     return {path.relative_to(ROOT).as_posix(): path.read_text() for path in ROOT.rglob("*.pyi")}
 
 

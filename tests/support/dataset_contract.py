@@ -1,4 +1,4 @@
-"""What every dataset promises, whatever it is made of: `pipeline.testing.check_resume`, and states for other tests."""
+"""The promises of every dataset, from any source: `pipeline.testing.check_resume`, and states for other tests."""
 
 import json
 
@@ -8,24 +8,24 @@ from pipeline.testing import check_resume
 
 
 def check(data, expected):
-    """All checks of all elements, by its workers and by threads, on one host and on two."""
+    """Run all checks on all elements, with its own workers and with threads, on one host and on two."""
     check_resume(data, expected=expected, limit=None, workers=(2,), hosts=(2,))
 
 
 def check_resumed_again(data, expected):
-    """Each element by an iterator that resumes from the state of the one before it, which was resumed itself."""
+    """Check each element with an iterator resumed from the state before it, saved by a resumed iterator too."""
     check_resume(data, expected=expected, limit=None, checks=["elements", "resumed"])
 
 
 def states_of(data):
-    """The state before each element and after the last, as JSON keeps it."""
+    """Return the state before each element and after the last, as stored in JSON."""
     with iter(data) as iterator:
         states = [json.loads(json.dumps(iterator.state_dict()))]
         return states + [json.loads(json.dumps(iterator.state_dict())) for _ in iterator]
 
 
 def stream(items):
-    """A dataset whose elements come one after the other, and have no numbers."""
+    """A dataset without random access."""
 
     def items_again():
         yield from items

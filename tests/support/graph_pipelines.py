@@ -1,4 +1,4 @@
-"""What the tests of graph-mode pipelines share."""
+"""Shared helpers for tests of graph-mode pipelines."""
 
 import contextlib
 import threading
@@ -11,7 +11,7 @@ import pipeline.compat.v1 as tf
 
 @pytest.fixture(name="sess")
 def graph_session():
-    """A session on a fresh graph, both the default ones; when the test is over no thread of it may be left."""
+    """A session on a new graph, both the defaults; after the test none of its threads may be left."""
     before = set(threading.enumerate())
     with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
         yield session
@@ -22,7 +22,7 @@ def graph_session():
 
 @contextlib.contextmanager
 def running(sess):
-    """Queue runners at work, with initialised variables; an error of theirs is raised at the end."""
+    """Run queue runners, with initialised variables; raise their errors at the end."""
     sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
     coord = tf.train.Coordinator()
     threads = tf.train.start_queue_runners(sess, coord)
@@ -34,7 +34,7 @@ def running(sess):
 
 
 def drain(sess, fetches):
-    """What the fetches give up to the end of the input."""
+    """Return the fetched values up to the end of the input."""
     found = []
     with contextlib.suppress(tf.errors.OutOfRangeError):
         while True:
@@ -43,7 +43,7 @@ def drain(sess, fetches):
 
 
 def closed_queue(sess, items):
-    """A closed queue of strings."""
+    """Return a closed queue with strings."""
     queue = tf.FIFOQueue(len(items) + 1, tf.string, shapes=[()])
     if items:
         sess.run(queue.enqueue_many([list(map(str, items))]))

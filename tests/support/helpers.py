@@ -1,4 +1,4 @@
-"""Threads without sleeps: start a call, wait until it is blocked, and collect what came of it."""
+"""Threads without sleeps: start a call, wait until it is blocked, and collect its outcome."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.errors import DeadlineExceededError
 
-LIMIT = 120.0  # seconds after which a test gives up on a thread or a process, however slow the machine
+LIMIT = 120.0  # seconds before a test gives up on a thread or a process, however slow the machine
 
 
 class Running:
@@ -33,7 +33,7 @@ class Running:
         return self._thread.is_alive()
 
     def wait(self, seconds):
-        """Wait for the end of the call, for so long at most."""
+        """Wait at most this long for the call to end."""
         self._thread.join(seconds)
 
     def _join(self):
@@ -60,7 +60,7 @@ def run_in_thread(fn, *args, **kwargs):
 
 
 def wait_until(condition, what):
-    """Poll until `condition()` is true; fail the test when it never is."""
+    """Poll until `condition()` is true; fail the test if it never is."""
     deadline = time.monotonic() + LIMIT
     pause = threading.Event()
     while not condition():
@@ -70,20 +70,20 @@ def wait_until(condition, what):
 
 
 def waiting(queue):
-    """The numbers of enqueues and of dequeues that are blocked at this moment."""
+    """Return how many enqueue and dequeue calls are blocked now."""
     stats = queue.stats()
     return stats.waiting_enqueues, stats.waiting_dequeues
 
 
 def wait_blocked(queue, enqueues=0, dequeues=0):
-    """Return as soon as exactly that many calls are blocked."""
+    """Return as soon as exactly this many calls are blocked."""
     wait_until(lambda: waiting(queue) == (enqueues, dequeues), f"{enqueues} blocked enqueues and {dequeues} dequeues")
 
 
 def start_blocked(queue, method, *args, **kwargs):
-    """Start `queue.method(*args, **kwargs)` in a thread, return when it is blocked behind those that were before it.
+    """Start `queue.method(*args, **kwargs)` in a thread; return once it is blocked behind the earlier ones.
 
-    A call with a timeout may be over by then where the machine is busy.
+    A call with a timeout may be over by then if the machine is busy.
     """
     before = sum(waiting(queue))
     call = run_in_thread(getattr(queue, method), *args, **kwargs)
@@ -104,7 +104,7 @@ def check_error(error, cls, text):
 
 
 def plain(value):
-    """A result as nested Python values, for comparison."""
+    """Return a result as nested Python values, for comparison."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -113,7 +113,7 @@ def plain(value):
 
 
 def told(options):
-    """What a test calls the options of a call: without addresses, which differ from process to process."""
+    """Return a test id for a call's options, without addresses, because these differ between processes."""
     return " ".join(f"{name}={getattr(value, 'made_by', plain_name(value))}" for name, value in options.items())
 
 
@@ -128,6 +128,6 @@ def run_script(script, **kwargs):
 
 
 def in_order(found, expected):
-    """Return whether all that was found is expected, in this order and nothing twice; some of it may be missing."""
+    """Return whether the items found are expected, in this order and without repeats; some may be missing."""
     left = iter(expected)
     return all(each in left for each in found)

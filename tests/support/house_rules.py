@@ -1,20 +1,20 @@
-"""The rules of docs/architecture.md as checks of a source tree: each returns one line for all that breaks its rule.
+"""The rules in docs/architecture.md as checks on a source tree: each returns one line per violation.
 
-Every check takes the root of a tree, so that the tests can also plant faults in a tree of their own.
+Every check takes a tree's root, so tests can also plant faults in a tree they make.
 """
 
 import ast
 import graphlib
 import re
 
-# What a source tree of the project holds: Python below pipeline/, Cython in pyx/.
+# The project's sources: Python below pipeline/, Cython in pyx/.
 _CYTHON_IMPORT = re.compile(r"^\s*(?:from (pipeline[\w.]*) c?import (\w+)|import (pipeline[\w.]*))", re.MULTILINE)
 
 _REASON = re.compile(r"#(?! *(?:noqa|type: ignore)\b)")  # a comment for people
 
 
 def hidden_imports(root):
-    """Imports of the package inside functions that no comment explains, on the line itself or just above it."""
+    """Return the package's imports inside functions without a comment on the line or just above it."""
     found = []
     for path in (root / "pipeline").rglob("*.py"):
         text = path.read_text()
@@ -31,7 +31,7 @@ def hidden_imports(root):
 
 
 def full_faces(root):
-    """Rooms whose `__init__.py` is more than a docstring. Public faces are none."""
+    """Return packages whose `__init__.py` contains more than a docstring; public ones are exempt."""
     found = []
     for path in sorted((root / "pipeline").rglob("__init__.py")):
         room = path.parent.relative_to(root)
@@ -45,10 +45,10 @@ def full_faces(root):
 
 
 def circle(root, allowed=()):
-    """The modules of one import circle of the package, the compiled ones included; empty if there is none.
+    """Return the modules in one import circle of the package, compiled ones included, or nothing.
 
-    Imports for types count too, apart from those of `pipeline/__init__.py`, which names what all rooms have. `allowed`
-    are pairs of modules, of which the first may import the second.
+    Imports for types count too, except in `pipeline/__init__.py`, where they name the members of all packages.
+    `allowed` are pairs of modules; the first may import the second.
     """
     modules = _modules(root)
     graph = {name: _imports(name, path, modules) for name, path in modules.items()}
@@ -58,7 +58,7 @@ def circle(root, allowed=()):
 
 
 def core_circle(root):
-    """The files of one circle in `pyx/`; empty if there is none."""
+    """Return the files in one circle in `pyx/`, or nothing."""
     files = {path.name: path.read_text() for path in (root / "pyx").glob("*.p[yx][xd]")}
     graph = {
         name: {f"{stem}.pxd" for stem in re.findall(r"^from (\w+) cimport", text, re.MULTILINE)} & files.keys()
@@ -76,7 +76,7 @@ def _circle(graph):
 
 
 def _modules(root):
-    """The paths of the modules of the package by their names."""
+    """Return the package's module paths by name."""
     found = {f"pipeline.{path.stem}": path for path in (root / "pyx").glob("*.pyx")}
     for path in (root / "pipeline").rglob("*.py"):
         parts = path.relative_to(root).with_suffix("").parts
@@ -85,11 +85,11 @@ def _modules(root):
 
 
 def _imports(name, path, modules):
-    """What a module imports of the package, wherever in it; of the package itself without what is for types only."""
+    """Return a module's imports from the package, at any depth, ignoring type-only imports for the package itself."""
     text = path.read_text()
     if path.suffix == ".pyx":
         named = {module for found in _CYTHON_IMPORT.findall(text) for module in (f"{found[0]}.{found[1]}", *found)}
-        # `from a import b`: the module b if there is one, else a.
+        # `from a import b`: the module b if it exists, else a.
         return {_module(module, modules) for module in named if module.startswith("pipeline")} - {name, None}
     tree = ast.parse(text)
     skipped = set()
@@ -101,7 +101,7 @@ def _imports(name, path, modules):
 
 
 def _named_modules(node):
-    """The dotted names that an import names; of `from a import b` it is `a.b`."""
+    """Return the dotted names in an import; for `from a import b` it is `a.b`."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom) and node.module:
@@ -111,30 +111,30 @@ def _named_modules(node):
 
 
 def _module(name, modules):
-    """The module that a dotted name lies in; None outside of the package."""
+    """Return the module containing a dotted name, or None if it is outside the package."""
     while name and name not in modules:
         name = name.rpartition(".")[0]
     return name or None
 
 
 def rooms(root):
-    """The folders of `pipeline/`, all the way down."""
+    """Return all folders below `pipeline/`."""
     return sorted(
         str(path.parent.relative_to(root)) + "/" for path in (root / "pipeline").rglob("__init__.py") if path.parent
     )
 
 
-_PRIVATE = re.compile(r"(?:.*\.)?(_[a-zA-Z](?:\w*[^\W_])?)(?:\..*)?")  # in a dotted name; `_repr_html_` is everybody's
+_PRIVATE = re.compile(r"(?:.*\.)?(_[a-zA-Z](?:\w*[^\W_])?)(?:\..*)?")  # in a dotted name; `_repr_html_` is public
 _OF_PYTHON = ("_asdict", "_fields", "_make", "_replace")
 _OWN = ("self", "cls", "super()")
 _MODULES = ("os", "sys", "threading")  # of Python
 
 
 def unexplained_private_names(root):
-    """Places in tests that look at a private name of something else, and do not say why.
+    """Return the places in tests that use another object's private name without a reason.
 
-    A reason is a comment, on the line or just above it, or the docstring of the file or of a class or function around
-    it, if that has the name or the word "private".
+    A reason is a comment, on the line or just above it, or the docstring of the file or of an enclosing class or
+    function, if it contains the name or the word "private".
     """
     found = []
 
@@ -156,7 +156,7 @@ def unexplained_private_names(root):
 
 
 def _private_names(node):
-    """The private names in a node: an attribute, an import, or the name of an attribute to patch."""
+    """Return the private names in a node: an attribute, an import, or the name of an attribute to patch."""
     if isinstance(node, ast.Attribute):
         owner = ast.unparse(node.value)
         named = [] if owner in _OWN or owner.partition(".")[0] in _MODULES else [node.attr]

@@ -1,11 +1,11 @@
-"""What draws in lockstep give, and the fingerprint of an order, in plain Python without the package: the oracle."""
+"""Oracle in plain Python, without the package: draws in lockstep, and an order's fingerprint."""
 
 MASK = 2**64 - 1
 STEP = 0x9E3779B97F4A7C15
 
 
 def word(seed, seed2, number):
-    """Word `number` of Philox4x32-10: the key is `seed`, the counter begins at `seed2 << 64`."""
+    """Return word `number` from Philox4x32-10: the key is `seed`, the counter begins at `seed2 << 64`."""
     counter, mask = (seed2 << 64) + number // 4, 0xFFFFFFFF
     c = [counter >> shift & mask for shift in (0, 32, 64, 96)]
     k0, k1 = seed & mask, seed >> 32
@@ -17,7 +17,7 @@ def word(seed, seed2, number):
 
 
 def play(seed, seed2, m, arrivals, draws=None):
-    """Return what the first draws give (all if None), and what is in the pool then, place by place."""
+    """Return the first draws' results (all if None), and the pool after them, slot by slot."""
     arrivals, drawn = list(arrivals), []
     pool, ring = arrivals[: m + 1], arrivals[m + 1 :]
     while pool and len(drawn) != draws:
@@ -30,7 +30,7 @@ def play(seed, seed2, m, arrivals, draws=None):
 
 
 def mixed(value):
-    """The finalizer of splitmix64, with its increment."""
+    """Apply splitmix64's finalizer, with its increment."""
     value = value + STEP & MASK
     value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & MASK
     value = (value ^ value >> 27) * 0x94D049BB133111EB & MASK
@@ -38,7 +38,10 @@ def mixed(value):
 
 
 def folded(ids, value=0):
-    """The fingerprint `value` after these ids. An element made of several pulls has their own, folded, as its id."""
+    """Return fingerprint `value` extended by these ids.
+
+    An element made from several pulls has their folded ids as its id.
+    """
     for each in ids:
         value = value * STEP + mixed(each) & MASK
     return value

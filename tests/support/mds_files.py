@@ -1,4 +1,4 @@
-"""A small writer of MDS, by the description of the format, for tests: mosaicml-streaming brings a hundred packages."""
+"""A small MDS writer for tests, following the format description: mosaicml-streaming needs a hundred packages."""
 
 import bz2
 import gzip
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def encoded(encoding, value):
-    """The bytes of a value; as `value` itself if these are bytes already."""
+    """Return a value's bytes; bytes are returned unchanged."""
     if isinstance(value, bytes):
         return value
     name = encoding.partition(":")[0]
@@ -32,7 +32,7 @@ CODES = {**CODES, "uint64": 64, "int64": 65, "float64": 66}
 
 
 def array(encoding, value):
-    """A byte for the dtype and the shape, each as far as the encoding does not have it, and the values."""
+    """Return one byte each for the dtype and the shape, unless the encoding fixes them, and the values."""
     _, dtype, shape = (*encoding.split(":"), "", "")[:3]
     head = b"" if dtype else bytes([CODES[value.dtype.name]])
     if not shape:
@@ -42,7 +42,7 @@ def array(encoding, value):
 
 
 def size_of(encoding):
-    """How many bytes each value has; None if that varies."""
+    """Return the byte size of each value, or None if it varies."""
     name, *details = encoding.split(":")
     if name == "ndarray":
         if len(details) < 2:
@@ -72,7 +72,7 @@ COMPRESS = {**COMPRESS, "br": by_arrow("brotli"), "snappy": by_arrow("snappy")}
 
 
 def shard_of(columns, samples):
-    """The bytes of a shard."""
+    """Return a shard's bytes."""
     names = sorted(columns)
     rows = []
     for sample in samples:
@@ -89,12 +89,12 @@ def write_mds(folder, columns, shards, compression=None, hashes=(), keep=False):
     """Write a folder.
 
     Args:
-        folder: It is made.
-        columns: The encoding of each column.
-        shards: The samples of each shard.
+        folder: Created.
+        columns: Each column's encoding.
+        shards: Each shard's samples.
         compression: Such as "zstd:7".
         hashes: Algorithms.
-        keep: Whether to keep uncompressed files beside compressed ones.
+        keep: Keep uncompressed files next to compressed ones.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = sorted(columns)

@@ -1,4 +1,4 @@
-"""Helpers for the tests of coordinators, runners, producers, readers and batches."""
+"""Helpers for tests of coordinators, runners, producers, readers and batches."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ def out_of_range(text="end of input"):
 
 
 def source(items):
-    """A callable, safe in several threads, that gives the items one by one and then raises OutOfRangeError."""
+    """Return a thread-safe callable; it returns the items in turn and then raises OutOfRangeError."""
     lock = threading.Lock()
     rest = iter(list(items))
 
@@ -30,7 +30,7 @@ def source(items):
 
 
 def closed_queue(strings, name="work"):
-    """A closed FIFOQueue of strings."""
+    """Return a closed FIFOQueue with strings."""
     queue = pipeline.FIFOQueue(max(1, len(strings)), "string", [()], name=name)
     queue.enqueue_many((list(map(os.fsencode, strings)),))
     queue.close()
@@ -38,7 +38,7 @@ def closed_queue(strings, name="work"):
 
 
 def drain(take):
-    """Call `take` until OutOfRangeError; return what it gave."""
+    """Call `take` until OutOfRangeError; return its results."""
     items = []
     with contextlib.suppress(OutOfRangeError):
         while True:
@@ -47,7 +47,7 @@ def drain(take):
 
 
 def threads_since():
-    """A function that gives the living threads that begin from now on. Those of tests before may end at any time."""
+    """Return a function listing the living threads begun from now on; earlier tests' threads may end at any time."""
     before = set(threading.enumerate())
     return lambda: [each for each in threading.enumerate() if each not in before]
 
@@ -66,7 +66,7 @@ def no_thread_left():
 
 
 class Gate:
-    """A thread that lives until it is let go."""
+    """A thread running until it is released."""
 
     def __init__(self, name=None):
         self.go = threading.Event()
@@ -83,7 +83,7 @@ class Gate:
 
 @contextlib.contextmanager
 def fresh_collection():
-    """Nothing registered before, and nothing after."""
+    """Clear all registrations before and after."""
     pipeline.reset()
     yield
     pipeline.reset()

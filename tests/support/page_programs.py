@@ -1,8 +1,8 @@
-"""The Python programs on a page of the documentation, as scripts whose line numbers are those of the page.
+"""The Python programs on a documentation page, as scripts with the page's line numbers.
 
-The blocks of a page are one program. What it stands on, and readers need not see, is in comments that begin with
-`<!-- python`. A block with a word of its own (```python torch) is a program by itself. A block that imports what is not
-installed is left out, and so are later ones that use what it defines.
+A page's blocks form one program. Hidden setup code is in comments beginning with `<!-- python`. A block with an extra
+word (```python torch) is a separate program. A block is left out if its imports are not installed or an earlier block
+it needs was left out.
 """
 
 import ast
@@ -19,16 +19,16 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(
     r"^(?:```python *(\w*)|<!-- python)\n(.*?)^(?:```|-->)$(?:\n+```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
 )
-MARK = "\x1e"  # between what the blocks of a program print
+MARK = "\x1e"  # between the outputs from a program's blocks
 
 
 @dataclass
 class Block:
-    line: int  # of the page: the first line of the code
+    line: int  # on the page: the first line of the code
     code: str
     word: str
-    shown: str | None = None  # what the page says that it prints, in a block of text right after it
-    missing: list[str] = field(default_factory=list)  # libraries that it needs, itself or for what it uses
+    shown: str | None = None  # the output shown on the page, in a text block right after it
+    missing: list[str] = field(default_factory=list)  # missing libraries, needed directly or by a name it uses
 
     def __post_init__(self):
         nodes = list(ast.walk(ast.parse(self.code)))
@@ -43,7 +43,7 @@ class Block:
 
 
 def _globals(table):
-    """The names of the page that a scope, or one within it, looks up."""
+    """Return the page's names looked up in a scope, or in one within it."""
     here = table.get_type() == "module"
     for name in table.get_symbols():
         if name.is_referenced() and (here or name.is_global()):
@@ -67,7 +67,7 @@ def blocks(text):
                 match[3] if match[1] is not None else None,
             )
         )
-    modules, lost = set(), {}  # what was imported; names that are not there, and why
+    modules, lost = set(), {}  # imported modules; missing names, and why
     for block in found:
         if block.word:
             continue
@@ -81,7 +81,7 @@ def blocks(text):
 
 
 def programs(text):
-    """Return the lists of blocks that are one program each, and the blocks that are left out."""
+    """Return the programs as lists of blocks, and the blocks left out."""
     found = blocks(text)
     runnable = [block for block in found if not block.missing]
     page = [block for block in runnable if not block.word]
@@ -90,7 +90,7 @@ def programs(text):
 
 
 def script(chosen, mark=False):
-    """One text, each block in its own lines. With a mark, each prints it at its end."""
+    """Return one text, with each block on its own lines. With a mark, each prints it at its end."""
     lines = []
     for block in chosen:
         lines += [""] * (block.line - 1 - len(lines)) + block.code.splitlines()
@@ -100,7 +100,7 @@ def script(chosen, mark=False):
 
 
 def run(text, folder, name="page"):
-    """Run a program in a folder that has only examples/, as a clone; return its output, or fail with its error."""
+    """Run a program in a folder with only examples/, like a clone; return its output, or raise its error."""
     if not (folder / "examples").exists():
         (folder / "examples").symlink_to(ROOT / "examples")
     path = folder / f"{name}.py"

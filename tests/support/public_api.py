@@ -1,7 +1,7 @@
-"""What a program may rely on: the public names of `pipeline` and `pipeline.errors`, with their arguments and members.
+"""The public API: names in `pipeline` and `pipeline.errors`, with their arguments and members.
 
-`python tests/support/public_api.py` writes tests/public_api.txt again. A line that goes or changes breaks programs, so
-it wants a note in CHANGELOG.md that says what to do.
+`python tests/support/public_api.py` writes tests/public_api.txt again. A removed or changed line breaks programs, so
+CHANGELOG.md needs a note with the fix.
 """
 
 import inspect
@@ -15,7 +15,7 @@ PLAIN = (bool, int, float, str, bytes, type(None))
 
 
 def listing():
-    """A line for each name, sorted."""
+    """Return a line for each name, sorted."""
     lines = []
     for name in [*pipeline.__all__, "testing"]:
         lines += _lines(f"pipeline.{name}", getattr(pipeline, name))
@@ -23,7 +23,7 @@ def listing():
 
 
 def _lines(path, thing):
-    if thing is pipeline.queues:  # whose names are those of `pipeline`
+    if thing is pipeline.queues:  # its names are the names in `pipeline`
         return [f"{path}.{name}" for name in thing.__all__]
     if isinstance(thing, types.ModuleType):
         return [line for name in thing.__all__ for line in _lines(f"{path}.{name}", getattr(thing, name))]
@@ -42,12 +42,12 @@ def _lines(path, thing):
 
 
 def _arguments(thing):
-    """Names and defaults, without annotations, which each Python writes in its own way."""
+    """Return names and defaults, without annotations, because Python versions write these differently."""
     if not callable(thing):
         return ""
     try:
         signature = inspect.signature(thing)
-    except ValueError:  # of some builtins nothing is known
+    except ValueError:  # some builtins have no signature
         return "(...)"
     parameters = [_plain(each) for name, each in signature.parameters.items() if name != "self"]
     return str(inspect.Signature(parameters))
@@ -61,7 +61,7 @@ def _plain(parameter):
 
 
 class _Shown:
-    """A default that is shown by its name, or its type, as it may have an address in its repr."""
+    """A default shown by its name or type, because its repr may contain an address."""
 
     def __init__(self, value):
         self._name = getattr(value, "__qualname__", None) or f"<{type(value).__qualname__}>"

@@ -1,4 +1,4 @@
-"""Helpers for the tests of readers."""
+"""Helpers for tests of readers."""
 
 import gzip
 import zlib
@@ -9,7 +9,7 @@ PACK = {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}
 
 
 def read_all(reader, names):
-    """All records of the files, as text `key value`."""
+    """Return all records in the files, as text `key value`."""
     queue = closed_queue(names)
     return [b" ".join(record) for record in drain(lambda: reader.read(queue))]
 

@@ -1,6 +1,6 @@
-"""The four queues in plain Python: short, obvious and slow. It says what the compiled queues have to do.
+"""The four queues in plain Python: short, obvious and slow. It defines the compiled queues' behaviour.
 
-A call becomes an attempt at the end of one of two lines, enqueues or dequeues; only the first of a line is ever served.
+A call becomes an attempt at the end of either line, enqueues or dequeues; only the first in a line is ever served.
 """
 
 import threading
@@ -24,7 +24,7 @@ def set_random_seed(seed):
 
 
 def philox(seed, seed2):
-    """Yield the words of Philox4x32-10: the key is `seed`, the counter starts at `seed2 << 64`."""
+    """Yield the words from Philox4x32-10: the key is `seed`, the counter starts at `seed2 << 64`."""
     mask = 0xFFFFFFFF
     for counter in count(seed2 << 64):
         c = [counter >> shift & mask for shift in (0, 32, 64, 96)]
@@ -37,7 +37,7 @@ def philox(seed, seed2):
 
 
 def seeds(seed):
-    """The two seeds of a generator, from the global seed and the queue's."""
+    """Return a generator's two seeds, from the global seed and the queue's."""
     if _global_seed is None and seed is None:
         return tuple(np.random.default_rng().integers(1, 2**63, 2).tolist())
     pair = (87654321 if _global_seed is None else _global_seed % 2147483647, (seed or 0) % 2147483647)
@@ -45,7 +45,7 @@ def seeds(seed):
 
 
 class Attempt:
-    """One call: what it still has to do, what it has taken, and what came of it."""
+    """A call: its remaining work, the elements taken, and its outcome."""
 
     def __init__(self, kind, rows=(), missing=0, up_to=False, close=False):
         self.kind, self.rows, self.missing, self.up_to, self.close = kind, deque(rows), missing, up_to, close
@@ -64,7 +64,7 @@ class FIFOQueue(Values):
         self.name = name
         self.capacity = 2147483647 if capacity < 0 else int(capacity)
         self.store, self.closed, self.enqueues, self.dequeues = [], False, deque(), deque()
-        self.change = threading.Condition()  # notified whenever an attempt was finished
+        self.change = threading.Condition()  # notified when an attempt finishes
 
     # the order of the elements
 
@@ -203,7 +203,7 @@ class FIFOQueue(Values):
 
 
 class PaddingFIFOQueue(FIFOQueue):
-    many_kind = "PaddingFIFOQueue"  # single calls are those of FIFOQueue, down to the name in their errors
+    many_kind = "PaddingFIFOQueue"  # single calls are FIFOQueue's, including the name in their errors
 
     def __init__(self, capacity, dtypes, shapes, names=None, shared_name=None, name="padding_fifo_queue"):
         super().__init__(capacity, dtypes, shapes, names, shared_name, name)
@@ -216,7 +216,7 @@ class RandomShuffleQueue(FIFOQueue):
                  name="random_shuffle_queue", *, deterministic=False):  # fmt: skip
         super().__init__(capacity, dtypes, shapes, names, shared_name, name)
         self.min_after_dequeue, self.words = min_after_dequeue, philox(*seeds(seed))
-        self.deterministic, self.again = deterministic, 0  # deterministic: so many of the store were drawn already
+        self.deterministic, self.again = deterministic, 0  # deterministic: this many stored elements were drawn already
 
     def take(self):
         if self.again:
@@ -240,7 +240,7 @@ class RandomShuffleQueue(FIFOQueue):
 
 
 class PriorityQueue(FIFOQueue):
-    """The lowest number first; among equals, whatever this heap makes of it."""
+    """The lowest number first; ties are ordered by this heap."""
 
     many_kind = kind = "PriorityQueue"
 
@@ -276,7 +276,7 @@ class PriorityQueue(FIFOQueue):
             self.sift_up(hole, last)
         return first
 
-    def try_dequeue(self, a):  # takes all that was asked for or, while the queue is open, nothing
+    def try_dequeue(self, a):  # takes everything requested or, while the queue is open, nothing
         size = len(self.store)
         if self.closed and (size == 0 or (size < a.missing and not a.up_to)):
             return self.out_of_range(a, size)

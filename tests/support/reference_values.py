@@ -1,4 +1,4 @@
-"""What the plain Python queues know of values: components, shapes and names.
+"""Values in the plain Python queues: components, shapes and names.
 
 Values are converted by `np.asarray(value, dtype)` alone, and constructor arguments are hardly checked.
 """

@@ -1,6 +1,6 @@
-"""Loops with a fixed order by name, over files of any size, and what each has to give by the oracle.
+"""Loops with a fixed order by name, over files of any size, and the oracle's results for each.
 
-Every example is made of a number: (number, three floats that follow from it). So a batch shows which examples it holds,
+Every example is made from a number: (number, three floats derived from it). So a batch shows which examples it holds,
 and whether they are whole.
 """
 
@@ -16,20 +16,20 @@ import numpy as np
 import pipeline
 
 SEED = 9
-SEEDS = (87654321, SEED)  # what a seed becomes without a global one
+SEEDS = (87654321, SEED)  # the seeds derived from SEED without a global one
 FILES_SEED = 5
 EPOCHS = 2
 BATCH = 8
 POOL = 50
-BAD = 17  # every so many examples one is no number, where that is wanted
+BAD = 17  # if requested, every n-th example is not a number
 
 
 class Settings(NamedTuple):
-    """How a loop is run. None of it may change what comes."""
+    """How a loop is run. None of it may change the result."""
 
     folder: str
     threads: int = 1
-    room: int = 1  # of the queue, beyond what it must have
+    room: int = 1  # in the queue, beyond the minimum
     chaos: bool = False
 
 
@@ -38,7 +38,7 @@ def features(number):
 
 
 class Chaos:
-    """Waits in every third call or so, for up to two milliseconds."""
+    """Waits in about every third call, for up to two milliseconds."""
 
     def __init__(self, on):
         self._random = random.Random() if on else None
@@ -50,14 +50,14 @@ class Chaos:
 
 # The input -----------------------------------------------------------------------------------------------------------
 
-SIZES = [37, 0, 80, 1, 61]  # lines of each file
+SIZES = [37, 0, 80, 1, 61]  # lines in each file
 
 
 def write_files(folder, scale=1):
-    """Write the files that the loops read: lines, records of 8 bytes, TFRecords, and the same compressed."""
+    """Write the loops' files: lines, records with 8 bytes, TFRecords, and the same compressed."""
     (folder / "count").write_text(str(sum(SIZES) * scale))
     for index, numbers in enumerate(contents(scale)):
-        # The ends of lines differ, and the last line of a file has none.
+        # Line endings differ, and a file's last line has none.
         lines = b"a header\n" + b"".join(b"%d\r\n" % n if n % 5 == 0 else b"%d\n" % n for n in numbers)
         lines = lines.removesuffix(b"\n").removesuffix(b"\r")
         (folder / f"{index}.txt").write_bytes(lines)
@@ -70,7 +70,7 @@ def write_files(folder, scale=1):
 
 
 def contents(scale=1):
-    """The numbers in each file."""
+    """Return the numbers in each file."""
     first = 0
     for size in SIZES:
         yield range(first, first + size * scale)
@@ -86,12 +86,12 @@ def _order(shuffle=True):
 
 
 def _files(settings, ending, name="files"):
-    """A producer of the names, for functions that read."""
+    """Return a producer of file names, for functions that read."""
     return pipeline.string_input_producer(_names(settings, ending), EPOCHS, True, FILES_SEED, name=name, collection=[])
 
 
 def _numbers(settings):
-    """All numbers in the files, as an array."""
+    """Return all numbers in the files, as an array."""
     with open(f"{settings.folder}/count") as file:
         return np.arange(int(file.read()))
 
@@ -126,7 +126,7 @@ def _in_order(source, settings, **options):
 
 
 def _examples(source, settings, number=int):
-    """Examples made of the records of a source."""
+    """Return examples made from a source's records."""
     chaos = Chaos(settings.chaos)
 
     def example(record):
@@ -209,12 +209,12 @@ def mapped(settings):
 
 
 def _as_dataset(examples, settings):
-    """What `_shuffled` makes of a source, written as a dataset."""
+    """The counterpart to `_shuffled`, written as a dataset."""
     return iter(examples.shuffle(POOL + 1, seed=SEED).batch(BATCH).prefetch(settings.room % 9))
 
 
 def kept(settings):
-    """Two of three examples."""
+    """Keep two in three examples."""
     return _as_dataset(_lines(settings).filter(lambda example: example[0] % 3), settings)
 
 
@@ -264,7 +264,7 @@ def two_sources(settings):
 
 
 def augmented(settings):
-    """With noise, which is the same for the same example."""
+    """With noise, the same for equal examples."""
 
     def noisy(example):
         number, row = example
@@ -274,7 +274,7 @@ def augmented(settings):
 
 
 def _reading(settings):
-    """A function that reads the next line and makes an example of it."""
+    """Return a function reading the next line as an example."""
     files, chaos, reader = _files(settings, "txt"), Chaos(settings.chaos), pipeline.TextLineReader(1)
 
     def example():
@@ -307,7 +307,7 @@ def read_and_skipped(settings):
 
 
 def read_one_or_two(settings):
-    """Now one line makes an example, now two."""
+    """An example consumes one line or two, in turn."""
     files, chaos, reader = _files(settings, "txt"), Chaos(settings.chaos), pipeline.TextLineReader(1)
 
     def example():
@@ -355,12 +355,12 @@ SAVED = {
         augmented,
     )
 }
-# Also those of functions, whose order is fixed, and which have no states.
+# Also for functions, because their order is fixed, although they have no states.
 LOOPS = SAVED | {make.__name__: make for make in (read, read_blocks, read_and_skipped, read_one_or_two, read_by_two)}
 
 
 def make(kind, folder, **settings):
-    """The loop of this name; None of `settings` may change what it gives."""
+    """Return the loop with this name; none of `settings` may change its output."""
     return LOOPS[kind](Settings(str(folder), **settings))
 
 
@@ -368,11 +368,11 @@ def random_settings(rng, chaos=False):
     return {"threads": rng.randrange(1, 9), "room": rng.choice([1, 2, 8, 100, 5000]), "chaos": chaos}
 
 
-# What comes ----------------------------------------------------------------------------------------------------------
+# Output --------------------------------------------------------------------------------------------------------------
 
 
 def digest(batch):
-    """Of the bytes of a batch, row by row."""
+    """Return a digest over a batch's bytes, row by row."""
     total = hashlib.blake2b(digest_size=8)
     for row in zip(*components(batch), strict=True):
         for part in row:
@@ -404,13 +404,13 @@ def permutation(seed, seed2, skip, rows):
 
 
 def epochs(rows, shuffle=True):
-    """Rows in the order of a producer."""
+    """Rows in a producer's order."""
     for epoch in range(EPOCHS):
         yield from permutation(*(87654321, FILES_SEED), epoch * -(-(rows - 1) // 4), rows) if shuffle else range(rows)
 
 
 def in_files(scale, shuffle=True):
-    """The numbers in the order in which a reader gives them."""
+    """The numbers in a reader's order."""
     files = list(contents(scale))
     return [number for file in epochs(len(files), shuffle) for number in files[file]]
 
@@ -442,18 +442,18 @@ def _arrivals(kind, scale):
 
 
 def expected(kind, scale=1):
-    """The numbers that a loop has to give, in order; None where the oracle does not reach."""
+    """Return the numbers expected from a loop, in order; None where the oracle does not reach."""
     if kind == "bucketed":
         return None
     arrivals = _arrivals(kind, scale)
     if kind in ("lines_in_order", "slices_in_order"):
         return arrivals
     drawn = lockstep.play(*SEEDS, POOL, arrivals)[0]
-    return [number for number in drawn if kind != "skipped" or number % BAD]  # a function is called for what was drawn
+    return [number for number in drawn if kind != "skipped" or number % BAD]  # a function is called for each draw
 
 
 def expected_digests(kind, scale=1):
-    """The digests of the batches that a loop has to give; None where the oracle does not reach."""
+    """Return the digests of the batches expected from a loop; None where the oracle does not reach."""
     numbers = expected(kind, scale)
     if numbers is None or kind == "augmented":
         return None

@@ -1,7 +1,7 @@
-"""The table of docs/reproducibility.md: what may differ between a state and the program that loads it, by step.
+"""The table in docs/reproducibility.md: allowed differences between a state and the program loading it, by step.
 
-`python tests/support/resume_matrix.py` prints it. Each cell is a run that is stopped and continued: "yes" where nothing
-was lost and nothing came twice, "error" where the state is refused. Another outcome is an AssertionError.
+`python tests/support/resume_matrix.py` prints it. Each cell is a run stopped and continued: "yes" if nothing was lost
+or repeated, "error" if the state is rejected. Another outcome is an AssertionError.
 """
 
 import itertools
@@ -50,7 +50,7 @@ def packed(data, size=16, **how):
 
 EQUAL = ", `shard(..., drop_remainder=True)`"  # in a name: how the hosts share
 
-# Each step over a stream, or over an index where it needs one. A second argument is its weight or its length.
+# Each step over a stream, or over an index if it needs one. A second argument is its weight or its length.
 STREAM = {
     "`map`, also `workers=`": lambda data: data.map(itself, workers=2),
     '`map(on_error="skip")`': lambda data: data.map(no_seven, on_error="skip"),
@@ -86,7 +86,7 @@ INDEXED = {
 WEIGHTED = ("`pipeline.mix`", "`sample`")
 LONG = ("`window`", '`pack`, `method="concat"`', '`pack`, `method="best_fit"`')
 NOT_BATCHED = ("`bucket`", *LONG)
-AFTER = ("`checksum`",)  # which shard may not follow
+AFTER = ("`checksum`",)  # shard may not follow these
 
 
 def second(pair):
@@ -94,14 +94,14 @@ def second(pair):
 
 
 def values(element):
-    """The numbers in an element; of a packed row without its padding."""
+    """Return the numbers in an element; for a packed row, without its padding."""
     if isinstance(element, dict):
         return element["tokens"][element["segment_ids"] > 0].tolist()
     return np.ravel(element).tolist()
 
 
 def taken(datasets, state, count, allow=()):
-    """What each of several iterators gives: `count` elements from a state on, None for all; and the state of each."""
+    """Return each iterator's output: `count` elements after a state, None for all; and each one's state."""
     found, states = [], []
     for data in datasets:
         with iter(data) as iterator:
@@ -114,14 +114,14 @@ def taken(datasets, state, count, allow=()):
 
 
 def continued(before, after, allow=(), ordered=True, whole=None, lost=0):
-    """Return whether recipes continue from a state of others: "yes" or "error".
+    """Return whether recipes continue from other recipes' states: "yes" or "error".
 
     Args:
         before, after: The recipes of all hosts.
         allow: Differences to accept.
         ordered: Whether the order stays.
-        whole: What all give; None for what those before give alone.
-        lost: How many at the end may be left out, as they fill no round of all hosts.
+        whole: Their complete output; None for the output from those before alone.
+        lost: How many at the end may be left out because they are too few for all hosts.
     """
     whole = taken(before, None, None)[0] if whole is None else whole
     first, states = taken(before, None, 3)
@@ -139,9 +139,9 @@ def continued(before, after, allow=(), ordered=True, whole=None, lost=0):
 
 
 def hosts(step, source, behind, equal, was, now):
-    """Return whether `now` hosts continue from the state of `was`, with the step behind shard or before it.
+    """Return whether `now` hosts continue from the state of `was`, with the step after shard or before it.
 
-    Where it is before, the hosts together give what one host gives, in this order.
+    If it is before, the hosts together produce a single host's elements, in this order.
     """
 
     def share(i, n):
@@ -156,7 +156,7 @@ def hosts(step, source, behind, equal, was, now):
 
 
 def row(name, step, source, workers):
-    """The cells of a step."""
+    """Return a step's cells."""
     equal, pairs = name.endswith(EQUAL), ((4, 2), (2, 3))
     cells = [hosts(step, source, False, equal, *each) if name not in AFTER else "-" for each in pairs]
     cells += [hosts(step, source, True, equal, *each) for each in pairs]
@@ -165,7 +165,7 @@ def row(name, step, source, workers):
         cells.append(continued([source.batch(4).unbatch()], [source.batch(6).unbatch()], {"batch_size"}))
     elif name == "`batch`":
         cells.append(continued([source.batch(4)], [source.batch(6)], {"batch_size"}))
-    elif name in NOT_BATCHED:  # their elements do not stack, or are no examples
+    elif name in NOT_BATCHED:  # their elements do not stack, or are not examples
         cells.append("-")
     else:
         cells.append(continued([step(source).batch(4)], [step(source).batch(6)], {"batch_size"}))
@@ -176,13 +176,13 @@ def row(name, step, source, workers):
 
 
 def changed(step, source, value, word):
-    """Return whether another weight or length continues, with the word for it, if there is one."""
+    """Return whether another weight or length continues, with its `allow` word, if there is one."""
     allow = {word} if word in ALLOWED else set()
     return continued([step(source)], [step(source, value)], allow, ordered=False)
 
 
 def table(workers=2):
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     head = ["step", "before `shard`: 4 to 2 hosts", "2 to 3", "behind `shard`: 4 to 2 hosts", "2 to 3", "workers"]
     head += ["batch size", "weights", "row length", "state"]
     lines = [head, ["---"] * len(head)]

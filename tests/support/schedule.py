@@ -1,9 +1,9 @@
-"""Threads that run in an order chosen by one integer, one at a time; a schedule that fails replays and shrinks.
+"""Threads that run in an order chosen by one integer, one at a time; a failing schedule replays and shrinks.
 
-The threads are real, but a thread only runs while it holds the turn. It may hand the turn on wherever the product
-waits or wakes another thread (`schedule_parts.py` replaces locks, queues and clocks there), and, if asked for, at each
-line of some files. Time is virtual: it passes only when every thread waits, to the first deadline. So a lost wake-up
-shows as time that has passed, and a wait without a deadline as a deadlock.
+The threads are real, but a thread only runs while it holds the turn. It may hand the turn on wherever the product waits
+or wakes another thread (`schedule_parts.py` replaces locks, queues and clocks there), and, on request, at each line in
+some files. Time is virtual: it advances only when every thread waits, to the first deadline. So a lost wake-up shows as
+elapsed time, and a wait without a deadline as a deadlock.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import threading
 from _thread import allocate_lock, get_ident
 
 MOST_STEPS = 30_000
-LIMIT = 60.0  # seconds of real time after which a schedule counts as stuck: a thread waits for what is not replaced
+LIMIT = 60.0  # real seconds before a schedule counts as stuck, because a thread waits for something not replaced
 
 
 class Deadlock(AssertionError):
@@ -26,28 +26,28 @@ class Stuck(AssertionError):
 
 
 class _Abandoned(BaseException):
-    """Ends the threads of a schedule that has failed."""
+    """Ends the threads in a failed schedule."""
 
 
 class Dice:
-    """Chooses by a seed. How often it lets another thread run differs from seed to seed."""
+    """Chooses by a seed. How often it switches threads differs between seeds."""
 
     def __init__(self, seed):
         self._draw = random.Random(f"schedule-{seed}")
         self._often = self._draw.choice((0.01, 0.05, 0.2, 0.5))
 
     def stays(self, step):
-        """Return whether the thread that runs goes on, without a look at the others."""
+        """Return whether the running thread continues, without a look at the others."""
         return self._draw.random() >= self._often
 
     def next(self, step, runnable, default):
-        """Return the thread that runs next, by its number."""
+        """Return the number of the next thread to run."""
         others = [each for each in runnable if each != default]
         return self._draw.choice(others or runnable)
 
 
 class Replay:
-    """Repeats choices: the thread that runs at a step, where it is not the one that would run anyway."""
+    """Repeats choices: the thread at a step, unless it is the default one."""
 
     def __init__(self, choices):
         self._choices = dict(choices)
@@ -61,7 +61,7 @@ class Replay:
 
 
 class Task:
-    """A thread of a schedule."""
+    """A thread in a schedule."""
 
     def __init__(self, number, name):
         self.number, self.name = number, name
@@ -75,13 +75,13 @@ class Schedule:
     """One run of a scenario.
 
     Args:
-        choose: Chooses who runs next, such as `Dice(seed)`.
+        choose: Chooses the next thread, such as `Dice(seed)`.
         files: Names of source files at whose lines the turn may change, too.
 
     Attributes:
         now: The virtual time, in seconds.
-        passed: How much of it has passed.
-        choices: The steps at which another thread was chosen than the one that would run anyway.
+        passed: How much virtual time has passed.
+        choices: The steps where a thread other than the default one was chosen.
     """
 
     def __init__(self, choose, files=()):
@@ -90,14 +90,14 @@ class Schedule:
         self.tasks, self.current, self.failure, self._over = [], None, None, False
         self._of_thread, self._poked = {}, 0
 
-    # What replaced parts call
+    # Called by replaced parts
 
     def mine(self):
         """Return whether the calling thread belongs to the schedule, and holds the turn."""
         return not self._over and self.current is not None and self._of_thread.get(get_ident()) is self.current
 
     def point(self, ready=None, timeout=None):
-        """Maybe let other threads run; return once `ready()` is true, or the timeout is over: whether it is true."""
+        """Perhaps let other threads run; return `ready()` once it is true or the timeout is over."""
         if not self.mine():
             self._leave_if_over()
             return ready is None or ready()
@@ -117,7 +117,7 @@ class Schedule:
         return ready is None or ready()
 
     def poll(self):
-        """Wait until another thread has done something, as compiled code that waits looks again then."""
+        """Wait until another thread has done something, because compiled code that waits looks again then."""
         if not self.mine():
             self._leave_if_over()
             return
@@ -145,25 +145,25 @@ class Schedule:
         task = self._add(thread.name)
         task.thread, body = thread, thread.run
         thread.run = lambda: self._run(task, body)
-        # The library's own event, as the thread that starts holds the turn until the other one has begun.
+        # The library's own event, because the starting thread holds the turn until the other has begun.
         thread._started = threading.Event()
         start(thread)
         self.point()
 
     def task_of(self, thread):
-        """Return the task of a thread; None for one that is not of the schedule."""
+        """Return a thread's task, or None if it is outside the schedule."""
         return next((each for each in self.tasks if each.thread is thread), None)
 
     # Running
 
     def run(self, scenario):
-        """Run a scenario in a thread of its own, and wait for all threads; the failure is an attribute then."""
+        """Run a scenario in a separate thread, wait for all threads, and store the failure as an attribute."""
         root = self._add("main")
         root.thread = threading.Thread(target=self._run, args=(root, lambda: scenario(self)), daemon=True)
         self.current = root
         root.thread.start()
         root.gate.release()
-        for task in self.tasks:  # which grow meanwhile
+        for task in self.tasks:  # the list grows meanwhile
             task.thread.join(LIMIT)
             if task.thread.is_alive():
                 self.failure = self.failure or Stuck(f"'{task.name}' waits for something real:\n{self.listing()}")
@@ -208,7 +208,7 @@ class Schedule:
         return self._line
 
     def _hand_over(self, task):
-        """Give the turn to the next thread; return when it is this one's again."""
+        """Give the turn to the next thread; return when this one has it again."""
         runnable = self._runnable()
         if runnable is None:
             if task.ended:
@@ -231,7 +231,7 @@ class Schedule:
         return min(runnable, key=lambda each: (each <= number, each))
 
     def _runnable(self):
-        """Return the numbers of the threads that can run, after time has passed if need be; None if all have ended."""
+        """Return the numbers of runnable threads, advancing time if necessary; None if all have ended."""
         while True:
             waiting = [each for each in self.tasks if not each.ended]
             found = [
@@ -253,7 +253,7 @@ class Schedule:
         self._abandon()
 
     def _abandon(self):
-        """Let all threads end: whatever they wait for next raises."""
+        """Let all threads end by raising at each one's next wait."""
         self._over = True
         for each in self.tasks:
             with contextlib.suppress(RuntimeError):  # it runs
@@ -264,7 +264,7 @@ class Schedule:
             raise _Abandoned
 
     def listing(self):
-        """Return what each thread is doing, innermost frames last."""
+        """Return each thread's stack, innermost frames last."""
         frames, lines = sys._current_frames(), []
         for each in self.tasks:
             frame = frames.get(getattr(each.thread, "ident", None))
@@ -280,13 +280,13 @@ class Schedule:
 
 
 def play(scenario, choose, files=(), quick=None):
-    """Run a scenario once; return the schedule, which has its failure.
+    """Run a scenario once; return the schedule, including its failure.
 
     Args:
-        scenario: Gets the schedule, and asserts what it expects.
-        choose: Chooses who runs next.
+        scenario: Gets the schedule, and asserts the expectations.
+        choose: Chooses the next thread.
         files: Source files at whose lines the turn may change.
-        quick: Seconds of virtual time that may pass; None for any.
+        quick: The limit in virtual seconds; None for no limit.
     """
     import schedule_parts
 
@@ -303,7 +303,7 @@ def play(scenario, choose, files=(), quick=None):
 
 
 def shrunk(scenario, schedule, files=(), quick=None, most=300):
-    """Return a schedule that fails with as few choices as can be found."""
+    """Return a failing schedule with as few choices as can be found."""
     best, size = schedule, max(1, len(schedule.choices) // 2)
     while most and size:
         for first in range(0, len(best.choices), size):
@@ -324,7 +324,7 @@ class Failed(AssertionError):
 
     Attributes:
         seed: Its number.
-        choices: The fewest choices found that fail, for `Replay`.
+        choices: The fewest failing choices found, for `Replay`.
     """
 
     def __init__(self, text, seed, choices):
@@ -333,7 +333,7 @@ class Failed(AssertionError):
 
 
 def explore(scenario, seeds, files=(), quick=None, tries=300):
-    """Run a scenario by many seeds. One that fails is run `tries` times more, to find fewer choices that fail.
+    """Run a scenario with many seeds. A failing one is run `tries` times more, to find fewer failing choices.
 
     Raises:
         Failed: One fails; the text has its number and its choices.

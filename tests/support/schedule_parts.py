@@ -1,7 +1,7 @@
-"""What threads wait for, under a schedule: locks, conditions, queues, clocks, and the start and end of threads.
+"""Replacements for waits under a schedule: locks, conditions, queues, clocks, and thread starts and ends.
 
-`replaced` puts these into the modules of the product that wait, in the place of `threading`, `queue` and `time`. The
-product has nothing for that: a module finds its locks by these names.
+`replaced` puts these into the product's waiting modules, in place of `threading`, `queue` and `time`. The product needs
+no hook, because a module finds its locks by these names.
 """
 
 import collections
@@ -34,7 +34,7 @@ MODULES = (
 
 
 class _Hashes:
-    """Hashes of threads by their order, as those by address would order sets of threads in another way each time."""
+    """Hashes threads by their order, because hashing by address would vary the order in sets of threads."""
 
     def __init__(self):
         self.begin()
@@ -57,7 +57,7 @@ threading.Thread.__hash__ = lambda thread: _hashes(thread)
 
 
 class Lock:
-    """As `threading.Lock`."""
+    """Replaces `threading.Lock`."""
 
     def __init__(self, schedule):
         self._schedule, self._held = schedule, False
@@ -88,7 +88,7 @@ class Lock:
 
 
 class RLock:
-    """As `threading.RLock`, with what a Condition needs of it."""
+    """Replaces `threading.RLock`, including the methods a Condition needs."""
 
     def __init__(self, schedule):
         self._schedule, self._owner, self._count = schedule, None, 0
@@ -120,7 +120,7 @@ class RLock:
 
 
 class Condition(RLock):
-    """As `threading.Condition`, and its own lock, as `ReentrantCondition` is."""
+    """Replaces `threading.Condition` and its own lock, like `ReentrantCondition`."""
 
     def __init__(self, schedule):
         super().__init__(schedule)
@@ -160,7 +160,7 @@ class Condition(RLock):
 
 
 class SimpleQueue:
-    """As `queue.SimpleQueue`."""
+    """Replaces `queue.SimpleQueue`."""
 
     def __init__(self, schedule):
         self._schedule, self._items = schedule, collections.deque()
@@ -199,14 +199,14 @@ class Instead:
 
 
 def parts_of(schedule):
-    """Return what stands in the place of the modules `threading`, `queue` and `time`."""
+    """Return replacements for the modules `threading`, `queue` and `time`."""
 
     def enumerated():
         ended = {id(each.thread) for each in schedule.tasks if each.ended}
         return [each for each in threading.enumerate() if id(each) not in ended]
 
     def clock():
-        schedule.now += 1e-7  # no two instants are alike
+        schedule.now += 1e-7  # no two instants are equal
         return schedule.now
 
     made = {each: lambda each=each: each(schedule) for each in (Lock, RLock, Condition, SimpleQueue)}
@@ -222,7 +222,7 @@ def parts_of(schedule):
 
 @contextlib.contextmanager
 def replaced(schedule):
-    """Have the product's modules wait by a schedule."""
+    """Make the product's modules wait by a schedule."""
     _hashes.begin()
     parts, before = parts_of(schedule), []
     for name in MODULES:
@@ -258,10 +258,10 @@ def replaced(schedule):
 
 
 def scheduled(kind, schedule):
-    """Return a class of the compiled queues whose calls wait by a schedule.
+    """Return a compiled queue class whose calls wait by a schedule.
 
-    While a call waits, its attempt is in the queue's list as ever. The core asks `_still_waiting` again and again, and
-    that hands the turn on; the call looks at its attempt when another thread has done something.
+    While a call waits, its attempt is in the queue's list as usual. The core calls `_still_waiting` repeatedly to hand
+    the turn on; the call looks at its attempt when another thread has done something.
     """
 
     class Scheduled(kind):

@@ -1,6 +1,6 @@
-"""What every source promises: a class that the tests of each kind of source inherit from.
+"""The promises of every source: a base class for the tests of each kind of source.
 
-Most is `pipeline.testing.check_source`. The rest is about loops of `pipeline.batch` and `shuffle_batch` over a source.
+Most is `pipeline.testing.check_source`. The rest is about `pipeline.batch` and `shuffle_batch` over a source.
 """
 
 import json
@@ -13,7 +13,7 @@ from orchestration import no_thread_left
 import pipeline
 from pipeline.testing import check_source
 
-SEEDS = (87654321, 9)  # what seed=9 becomes without a global one
+SEEDS = (87654321, 9)  # the seeds derived from seed=9 without a global one
 
 
 def same(example):
@@ -21,14 +21,14 @@ def same(example):
 
 
 class SourceContract:
-    """The examples of an epoch have the numbers 0 to `count`; everything in an example follows from its number.
+    """The examples in an epoch are numbered 0 to `count`; the number determines everything in an example.
 
     Attributes:
-        count: The number of examples.
-        known: Whether `len` tells it.
+        count: The example count.
+        known: Whether `len` returns it.
         shuffles: Whether the source can shuffle.
-        shards: How many hosts can share it out; 0 if it cannot be.
-        checks: The names of the checks of `check_source` that apply; None for all.
+        shards: How many hosts can share it; 0 if it cannot be sharded.
+        checks: The names of the applicable `check_source` checks; None for all.
     """
 
     count: int
@@ -42,7 +42,7 @@ class SourceContract:
         raise NotImplementedError
 
     def numbers(self, batch):
-        """The numbers of the examples of a batch, whose contents this checks."""
+        """Check a batch's contents and return its examples' numbers."""
         raise NotImplementedError
 
     @pytest.fixture(autouse=True)
@@ -51,12 +51,12 @@ class SourceContract:
             yield
 
     def taken(self, batches):
-        """The numbers in all further batches."""
+        """Return the numbers in all further batches."""
         with batches:
             return [self.numbers(each) for each in batches]
 
     def in_order(self, source, size=4, **options):
-        """The numbers of all examples of a source."""
+        """Return the numbers of all examples in a source."""
         batches = pipeline.batch(source, size, allow_smaller_final_batch=True, **options)
         return [number for numbers in self.taken(batches) for number in numbers]
 
@@ -130,7 +130,7 @@ class SourceContract:
             for each in batches:
                 got.append(self.numbers(each))
                 states.append(batches.state_dict())
-        # Before the first batch a loop has not asked its source for the seeds that chance gave.
+        # Before the first batch the source has not yet been asked for its random seeds.
         for i in range(seed is None, len(states), max(1, len(states) // 7)):
             resumed = loop()
             resumed.load_state_dict(json.loads(json.dumps(states[i])))

@@ -1,4 +1,4 @@
-"""A terminal to test with: a pseudo terminal, and what a person would see on it."""
+"""A pseudo terminal for tests, and the text a person would see on it."""
 
 import contextlib
 import fcntl
@@ -18,16 +18,16 @@ import pyte
 ROOT = Path(__file__).parents[2]
 
 
-LIMIT = 120.0  # seconds after which a test gives up on what should appear
+LIMIT = 120.0  # seconds before a test gives up on expected text
 # Only the program itself can make this its terminal, before it begins.
 TAKE = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, sys.argv[1:])"
 
 
 class Terminal:
-    """A pseudo terminal of some size; `stream` is where programs write, `written` all that they wrote.
+    """A pseudo terminal; programs write to `stream`, and `written` is everything they wrote.
 
-    A thread takes what is written at once: a terminal holds few bytes, and who writes more than that waits for a
-    reader, which may be the very thread that writes.
+    A thread takes the output at once: a terminal holds few bytes, and a larger write waits for a reader, which may be
+    the very thread that writes.
     """
 
     def __init__(self, columns=100, rows=30):
@@ -42,7 +42,7 @@ class Terminal:
         self._reader.start()
 
     def _read(self):
-        with contextlib.suppress(OSError):  # once nobody can write any more
+        with contextlib.suppress(OSError):  # once every writer has closed
             while data := os.read(self._master, 1 << 16):
                 self._come.put(data)
 
@@ -54,7 +54,7 @@ class Terminal:
         os.write(self._master, text.encode())
 
     def read(self, seconds):
-        """Show what was written; False if nothing came within this time."""
+        """Show the output; return False if none came within this time."""
         try:
             data = self._come.get(timeout=seconds)
         except queue.Empty:
@@ -64,8 +64,8 @@ class Terminal:
         return True
 
     def lines(self):
-        """What can be seen of all that was written before, and what has left at the upper end, without empty lines."""
-        mark = f"mark {time.monotonic_ns()}"  # the kernel passes on what was written when it likes, but in order
+        """Return the visible lines and those scrolled off the top, without empty lines, for all earlier output."""
+        mark = f"mark {time.monotonic_ns()}"  # the kernel passes on output at any time, but in order
         os.write(self.slave, f"\x1b]2;{mark}\x07".encode())
         while self.screen.title != mark:
             assert self.read(LIMIT), f"a terminal passed nothing on for {LIMIT} s"
@@ -96,7 +96,7 @@ class Terminal:
 
 
 def start(terminal, *command, stdout=None, **environment):
-    """Start a Python program whose terminal this is."""
+    """Start a Python program on this terminal."""
     known = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
     return subprocess.Popen(
         [sys.executable, "-S", "-c", TAKE, sys.executable, *command],

@@ -1,4 +1,4 @@
-"""Programs in the processes of a `torch.distributed` group, as torchrun starts them."""
+"""Programs in a `torch.distributed` group's processes, started as torchrun does."""
 
 import json
 import os
@@ -11,11 +11,11 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 def in_group(program, world, *arguments, **variables):
-    """Run a Python program in so many processes; return what each has printed last, as JSON.
+    """Run a Python program in this many processes; return each one's last output, as JSON.
 
     Args:
-        program: The text of the program. Its arguments are in sys.argv.
-        world: How many processes.
+        program: The program's text. Its arguments are in sys.argv.
+        world: The process count.
         arguments: For the program.
         variables: More environment variables.
     """

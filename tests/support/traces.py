@@ -1,4 +1,4 @@
-"""Traces read back: their events, and what every trace promises."""
+"""Traces read back: their events, and the promises of every trace."""
 
 import gzip
 import json
@@ -8,31 +8,31 @@ import pipeline
 
 
 def load(path):
-    """The whole of a trace, as JSON."""
+    """Return a whole trace, as JSON."""
     data = pathlib.Path(path).read_bytes()
     return json.loads(gzip.decompress(data) if str(path).endswith(".gz") else data)
 
 
 def traced(path, body, **options):
-    """The events of a trace of `body()`, which are sound, and what it returned."""
+    """Return the checked events from a trace of `body()`, and its result."""
     with pipeline.trace(path, **{"interval": 0.001, **options}):
         result = body()
     return sound(load(path)["traceEvents"]), result
 
 
 def ns(event):
-    """Begin and end of a span, in ns."""
+    """Return a span's begin and end, in ns."""
     begin = round(event["ts"] * 1000)
     return begin, begin + round(event["dur"] * 1000)
 
 
 def spans(events, kind=None):
-    """The spans of threads of this kind."""
+    """Return the spans in threads of this kind."""
     return [each for each in events if each["ph"] == "X" and kind in (None, each["cat"])]
 
 
 def _paired(events, ended):
-    """The events, with begins and ends of spans joined as viewers join them; the end may have more arguments."""
+    """Join begins and ends into spans as viewers do; the end may have more arguments."""
     found, open_spans = [], {}
     for each in events:
         if each["ph"] == "B":
@@ -56,12 +56,12 @@ def waits(events, queue, side):
 
 
 def names(events):
-    """The name of each thread's track."""
+    """Return the name of each thread's track."""
     return {each["tid"]: each["args"]["name"] for each in events if each["name"] == "thread_name"}
 
 
 def sound(events, ended=True):
-    """Check what every trace promises; return the events. Where it was cut off, spans may have no end."""
+    """Check a trace's promises and return its events. In a truncated one, spans may have no end."""
     events = _paired(events, ended)
     named = names(events)
     for each in events:
@@ -80,7 +80,7 @@ def sound(events, ended=True):
 
 
 def _nest(intervals):
-    """Check that of any two intervals one holds the other, or they have no more than an end in common."""
+    """Check that any two intervals are nested, or share at most an endpoint."""
     open_until = []
     for begin, end in sorted(intervals, key=lambda each: (each[0], -each[1])):
         while open_until and open_until[-1] <= begin:

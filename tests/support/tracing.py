@@ -1,9 +1,9 @@
-"""What Python allocates, traced: tracemalloc starts and stops while no thread is on its way out.
+"""Python's allocations, traced: tracemalloc starts and stops while no thread is exiting.
 
-A thread that was joined may still have to free its state. CPython does that without the GIL, by an allocator that it
-reads in two steps. If tracemalloc starts between them, the thread calls `tracemalloc_free` without its allocator: a
-segmentation fault, in a thread that faulthandler no longer lists. So `tracing` waits for such threads. Threads that
-still run must not end while it starts or stops.
+A joined thread may still have to free its state. CPython does that without the GIL, through an allocator read in two
+steps. If tracemalloc starts between them, the thread calls `tracemalloc_free` without its allocator: a segmentation
+fault, in a thread no longer listed by faulthandler. So `tracing` waits for such threads. Threads still running must not
+end while it starts or stops.
 """
 
 import contextlib
@@ -13,13 +13,13 @@ import tracemalloc
 import numpy as np
 from helpers import wait_until
 
-TASKS = "/proc/self/task"  # of Linux; elsewhere nobody can say whether a thread is gone
-_begun: dict[int, str | None] = {}  # of each thread, by its id in the system, when it began; ids come again
+TASKS = "/proc/self/task"  # Linux only; elsewhere an exited thread cannot be detected
+_begun: dict[int, str | None] = {}  # each thread's start time, by its system id, because ids are reused
 _set_native_id = threading.Thread._set_native_id
 
 
 def _began(thread):
-    """When a thread of this process began; None if there is none."""
+    """Return when a thread in this process began, or None if there is none."""
     try:
         with open(f"{TASKS}/{thread}/stat") as stat:
             return stat.read().rpartition(")")[2].split()[19]
@@ -32,11 +32,11 @@ def _note(thread):
     _begun[thread.native_id] = _began(thread.native_id)
 
 
-threading.Thread._set_native_id = _note  # Python tells nobody of its threads once they have ended
+threading.Thread._set_native_id = _note  # Python has no record of ended threads
 
 
 def await_ended_threads():
-    """Return once no thread is left that Python has started and says has ended."""
+    """Return once every ended thread that Python started is gone from the system."""
     for thread in _begun.keys() - {each.native_id for each in threading.enumerate()}:
         began = _begun.pop(thread)
         if began is not None:
@@ -45,7 +45,7 @@ def await_ended_threads():
 
 @contextlib.contextmanager
 def tracing():
-    """Trace what is allocated within."""
+    """Trace allocations within the body."""
     await_ended_threads()
     tracemalloc.start()
     try:
@@ -57,7 +57,7 @@ def tracing():
 
 @contextlib.contextmanager
 def memory_below(most):
-    """Fail if Python allocates more than that at a time within."""
+    """Fail if Python's allocations within the body ever exceed this."""
     with tracing():
         yield
         _, peak = tracemalloc.get_traced_memory()
@@ -65,7 +65,7 @@ def memory_below(most):
 
 
 class ArrayBytes:
-    """Counts the bytes of NumPy arrays that are alive, within `with`. Weak references would be noticed by queues."""
+    """Counts the bytes in living NumPy arrays, within `with`. Queues would notice weak references."""
 
     def __enter__(self):
         self._tracing = tracing()
@@ -81,7 +81,7 @@ class ArrayBytes:
 
 
 def kept_alive(array):
-    """The bytes of the memory that an array keeps alive: its own, or those of what it is a view of."""
+    """Return how many bytes an array keeps alive: its own, or its base's if it is a view."""
     base = array
     while isinstance(base, np.ndarray) and base.base is not None:
         base = base.base

@@ -1,4 +1,4 @@
-"""A web server in this process, whose files, counts and faults a test decides."""
+"""A web server in this process; a test controls its files, counts and faults."""
 
 import contextlib
 import hashlib
@@ -8,15 +8,15 @@ import threading
 
 
 class Web:
-    """The files of a server, and what it was asked for.
+    """A server's files, and the requests it received.
 
     Attributes:
         files: Contents by path.
-        asked: The method, path and range of each request.
+        asked: Each request's method, path and range.
         faults: Functions by path that get the handler, the content, and the first and the last byte, and answer in
             some wrong way; each is used once, in order.
-        ranges: Whether it gives ranges.
-        tags: Whether it gives checksums.
+        ranges: Support ranges.
+        tags: Send checksums.
     """
 
     def __init__(self):
@@ -25,7 +25,7 @@ class Web:
         self.lock = threading.Lock()
 
     def requests(self, path=None):
-        """Return how many requests there were."""
+        """Return the request count."""
         return sum(path in (None, each[1]) for each in self.asked)
 
 
@@ -85,12 +85,12 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        pass  # such as a client that has gone
+        pass  # such as a disconnected client
 
 
 @contextlib.contextmanager
 def serving():
-    """Give a server and its address."""
+    """Start a server; yield it and its address."""
     server = Server(("127.0.0.1", 0), Handler)
     server.web = Web()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)

@@ -1,4 +1,4 @@
-"""What worker processes do in tests, and what is looked at afterwards."""
+"""Functions for worker processes in tests, and helpers that inspect the processes."""
 
 import collections
 import contextlib
@@ -19,7 +19,7 @@ KB = 1024
 Point = collections.namedtuple("Point", "x y")
 READY = []
 
-# How processes start; a Python without the GIL forks none.
+# Process start methods; a Python without the GIL forks none.
 METHODS = ["forkserver", "spawn", *(["fork"] if getattr(sys, "_is_gil_enabled", lambda: True)() else [])]
 
 
@@ -32,7 +32,7 @@ def with_number(i):
 
 
 def changing(i):
-    """Now small, now large, and of several shapes."""
+    """Return arrays with changing sizes and shapes."""
     return np.full((1 + i * 37 % 11, 1 + i * i % 13, KB), i, np.float32)
 
 
@@ -52,7 +52,7 @@ REUSED = np.zeros((100, KB), np.float32)
 
 
 def view(i):
-    """A part, with strides, of a buffer that is the same each time."""
+    """Return a strided view into a buffer, the same one each time."""
     REUSED[:] = i
     return REUSED[::2, 1:], REUSED.T
 
@@ -97,7 +97,7 @@ def printing(i):
 
 
 def closing(i):
-    """Close all that the process has open."""
+    """Close everything the process has open."""
     if i == 5:
         os.closerange(3, 200)
     return i
@@ -117,7 +117,7 @@ def doomed(i):
 
 
 def once(item):
-    """Die at an item whose file is not there yet; the file is made first."""
+    """Die at an item whose file does not exist yet, after creating it."""
     i, directory = item
     path = Path(directory) / str(i)
     if i % 5 == 3 and not path.exists():
@@ -127,7 +127,7 @@ def once(item):
 
 
 def waits_once(folder, i):
-    """In the first process that gets here, wait until somebody writes to the pipe."""
+    """In the first process that gets here, wait until the pipe is written to."""
     if multiprocessing.parent_process() is not None:
         with contextlib.suppress(FileExistsError):
             Path(folder, "begun").touch(exist_ok=False)
@@ -137,7 +137,7 @@ def waits_once(folder, i):
 
 
 def stuck(item):
-    """Say who is at work, and hold the GIL until the process is killed."""
+    """Report the process, and hold the GIL until it is killed."""
     Path(item).joinpath(str(os.getpid())).touch()
     libc = ctypes.PyDLL(None)
     while True:
@@ -164,7 +164,7 @@ class Folder:
 
 
 def descendants(pid):
-    """A process, those that it has started, and so on."""
+    """Return a process, its children, and so on."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -180,20 +180,20 @@ def descendants(pid):
 
 
 def workers():
-    """The workers of this process that somebody has: not spare ones, nor the helpers of multiprocessing."""
+    """Return this process's workers in use, without spare ones and multiprocessing's helpers."""
     own = descendants(os.getpid()) - {os.getpid(), *spare_workers()}
     return {number for number in own if has_segments(number)}
 
 
 def spare_workers():
-    """The workers of this process that wait for another loop; only `_spares` knows which these are."""
+    """Return this process's workers waiting for another loop; only `_spares` has these."""
     from pipeline.workers import spares
 
     return [each.process.pid for each in list(spares._spares)]
 
 
 def no_worker_left():
-    """Return whether nobody has workers. Spare ones are ended."""
+    """Return whether no worker is in use. Spare ones are ended."""
     from pipeline.workers import spares
 
     if workers():
@@ -203,7 +203,7 @@ def no_worker_left():
 
 
 def has_segments(number):
-    """Return whether a process has shared memory of ours."""
+    """Return whether a process has this library's shared memory."""
     try:
         return "memfd:pipeline" in Path(f"/proc/{number}/maps").read_text()
     except OSError:
@@ -211,7 +211,7 @@ def has_segments(number):
 
 
 def memory_left():
-    """The names in /dev/shm that no other program has mapped: other programs, and other tests, may be at work."""
+    """Return the names in /dev/shm not mapped by other programs, because other programs and tests may be running."""
     names = set(os.listdir("/dev/shm"))
     own = descendants(os.getpid())
     for path in Path("/proc").glob("[0-9]*/maps"):
@@ -222,18 +222,18 @@ def memory_left():
 
 
 def of_its_size(item):
-    """An array of another size for each item, and so a segment of its own."""
+    """Return an array with a different size for each item, so each needs a separate segment."""
     return np.zeros(70_000 + int.from_bytes(item[:2], "little"), np.uint8)
 
 
 def opened(directory):
-    """Wait until there is a file of the name go."""
+    """Wait until the file named go exists."""
     while not Path(directory, "go").exists():
         time.sleep(0.001)
 
 
 def _raised(pid, error):
-    """What unpickles as the error everywhere but in that process."""
+    """Unpickles as the error, except in that process."""
     if os.getpid() != pid:
         raise error
     return pid
@@ -250,7 +250,7 @@ class Explosive:
 
 
 def explosive(item):
-    """A result that unpickles as an error, at odd numbers."""
+    """Return a result whose unpickling fails, at odd numbers."""
     i, error = item
     return Explosive(error) if i % 2 else i
 
@@ -265,14 +265,14 @@ def forking(directory):
 
 
 def fork_server():
-    """The number of the process that starts workers, which is a child of this one; only `_current` knows it."""
+    """Return the number of the fork server, a child of this process; only `_current` has it."""
     from pipeline.workers import server
 
     return server._current.pid
 
 
 def failing(number):
-    """Fail for number 3 as the errno in front says, directly or by way of another error."""
+    """Fail for number 3 with the errno in front, directly or as the cause of another error."""
     code, number, chained = number
     if number != 3:
         return number
@@ -283,7 +283,7 @@ def failing(number):
 
 
 class Adding:
-    """A function that carries data, and counts how often it was made in this process."""
+    """A function with data, counting how often it was built in this process."""
 
     made = 0
 
@@ -299,7 +299,7 @@ class Adding:
 
 
 class NeedsFile:
-    """A function that can only be made where there is a file."""
+    """A function that can only be built if a file exists."""
 
     def __init__(self, path):
         self.path = path
@@ -312,7 +312,7 @@ class NeedsFile:
 
 
 class Carrier:
-    """A function that carries data, and counts its copies in this process."""
+    """A function with data, counting its copies in this process."""
 
     copies = 0
 
@@ -331,7 +331,7 @@ class Carrier:
 
 
 def carried(item):
-    """How many carriers there are in this process."""
+    """Return how many carriers there are in this process."""
     return Carrier.copies
 
 
@@ -370,7 +370,7 @@ def doubled(row):
 
 
 def shared_draws(_):
-    """Numbers of the generators that all code of a process shares, and one of `example_rng`."""
+    """Return numbers from the process-wide generators, and one from `example_rng`."""
     normal = np.random.randn(), random.gauss(0, 1)
     return np.array([random.random(), np.random.random(), *normal, pipeline.example_rng().random()])
 

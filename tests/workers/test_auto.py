@@ -1,7 +1,7 @@
-"""workers="auto": order, states, errors and numbers are those of any workers, however often these change.
+"""workers="auto": order, states, errors and counts match any fixed workers, however often these change.
 
-Private names: numbers that are made small, so that the workers change after every few elements, and what was chosen,
-which users see in reports only.
+Private names: limits made small, so that the workers change every few elements, and the choices made, visible to users
+only in reports.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ def _nothing_left():
 
 @pytest.fixture
 def restless(monkeypatch):
-    """Have the judge choose other workers after each few chunks."""
+    """Have the judge choose other workers every few chunks."""
     chosen = []
 
     class Restless:
@@ -58,13 +58,13 @@ def restless(monkeypatch):
 
 
 def workers_of(iterator):
-    """The workers of the only step that has some; private."""
+    """Return the workers in the only step with some; private."""
     (found,) = (each.workers for each in iterator._measured.values() if each.workers is not None)
     return found
 
 
 def taken(dataset, restless):
-    """The elements of a dataset until there were all kinds of workers."""
+    """Return a dataset's elements, taken until every kind of worker was used."""
     with iter(dataset) as iterator:
         found = []
         while len(restless) < 2 * len(CHANGES):
@@ -90,7 +90,7 @@ def test_order_and_states_stay(restless):
 @pytest.mark.parametrize("size", [1, 5, 64])
 @pytest.mark.parametrize("what", ["map", "filter", "flat_map"])
 def test_states_of_any_workers_continue_in_others(restless, what, size):
-    """Whatever the workers are at that moment, and however they came to be."""
+    """Whatever the workers are at that moment, and however they were chosen."""
 
     def made(workers):
         data = pipeline.dataset(range(10**8))
@@ -116,7 +116,7 @@ def test_states_of_any_workers_continue_in_others(restless, what, size):
 
 
 def test_processes_finish_what_they_began_before_many_changes(restless, monkeypatch, tmp_path):
-    """One call goes on until there were fourteen other executors."""
+    """One call continues through fourteen executor changes."""
     monkeypatch.setitem(globals(), "CHANGES", [Choice(PROCESSES, 2), Choice(PROCESSES, 3)])
     os.mkfifo(tmp_path / "pipe")
     pipe = os.open(tmp_path / "pipe", os.O_RDWR)  # so that neither end waits for the other
@@ -136,7 +136,7 @@ def test_processes_finish_what_they_began_before_many_changes(restless, monkeypa
 
 @pytest.mark.parametrize("seed", range(1, 21))
 def test_chains_are_those_without_workers(restless, monkeypatch, seed, tmp_path):
-    """Random ones, whose states are loaded with and without workers."""
+    """Random ones; their states are loaded with and without workers."""
     monkeypatch.setitem(globals(), "CHANGES", [each for each in CHANGES if each.kind != PROCESSES])
     data, other = chains.of_seed(seed, tmp_path).data, chains.of_seed(seed, tmp_path, "auto").data
     with iter(data) as iterator:
@@ -225,7 +225,7 @@ def test_arrays_stay_what_they_are(restless):
 
 @pytest.fixture
 def crowded(monkeypatch):
-    """Have the system start no worker threads."""
+    """Make the system refuse to start worker threads."""
     start = threading.Thread.start
 
     def starting(thread):
@@ -240,7 +240,7 @@ def crowded(monkeypatch):
 
 @pytest.mark.parametrize("first", [Choice(THREADS, 2), Choice(PROCESSES, 2)], ids=str)
 def test_it_goes_on_where_no_thread_can_be_started(crowded, monkeypatch, caplog, first):
-    """The limit of a user or a container: RLIMIT_NPROC, pids.max."""
+    """As under a user's or container's limit: RLIMIT_NPROC, pids.max."""
     tried = []
 
     class Trying(Judge):
@@ -265,7 +265,7 @@ def test_it_goes_on_where_no_thread_can_be_started(crowded, monkeypatch, caplog,
 
 @pytest.fixture
 def chosen(monkeypatch):
-    """Have the judge choose what a list says, one after the other; the last one for good."""
+    """Have the judge make the choices in a list in turn, then repeat the last."""
     given = []
 
     class Following(Judge):
@@ -280,7 +280,7 @@ def chosen(monkeypatch):
 
 
 def test_without_workers_again_nothing_is_made_ahead(chosen):
-    """A chunk is made when the one before it was delivered."""
+    """A chunk is made after the one before it was delivered."""
     chosen += [Choice(THREADS, 2), Choice(HERE, 1)]
     called = []
     with iter(pipeline.dataset(range(10**8)).map(lambda item: called.append(item) or item, workers="auto")) as iterator:
@@ -307,7 +307,7 @@ def test_workers_that_are_chosen_while_all_is_left_out(chosen):
 
 @pytest.mark.parametrize("ready", [0, 1])
 def test_it_goes_on_where_no_process_can_be_started(chosen, monkeypatch, ready):
-    """Neither the one of which the pool knows at once, nor the one that fails later."""
+    """Whether the pool notices at once or the process fails later."""
     chosen += [Choice(PROCESSES, 2), Choice(HERE, 1)]
     submit, count = auto.Processes.submit, itertools.count()
 
@@ -321,7 +321,7 @@ def test_it_goes_on_where_no_process_can_be_started(chosen, monkeypatch, ready):
 
 
 def test_a_loop_that_begins_with_processes_that_cannot_be_started(caplog):
-    """A recipe that was sent to a daemon, which may have no processes, knows what was best where it came from."""
+    """A recipe sent to a daemon, which may have no processes, carries the best choice from its origin."""
     dataset = pipeline.dataset(range(500)).map(functions.square, workers="auto")
     dataset._node.chosen.choice = Choice(PROCESSES, 2)
     multiprocessing.current_process()._config["daemon"] = True

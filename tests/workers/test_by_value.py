@@ -1,4 +1,4 @@
-"""Functions and classes that processes cannot import: lambdas, closures, and those of notebooks."""
+"""Functions and classes that processes cannot import: lambdas, closures, and notebook code."""
 
 import re
 import textwrap
@@ -56,7 +56,7 @@ def test_setup_and_a_flat_map_and_a_resume():
 
 
 class Kernel:
-    """A kernel of Jupyter, which runs cells."""
+    """A Jupyter kernel running cells."""
 
     def __init__(self, manager):
         self._manager = manager
@@ -66,7 +66,7 @@ class Kernel:
         self._client.wait_for_ready(timeout=120)
 
     def run(self, cell, interrupt_at=None):
-        """Run a cell; return what it printed, errors too. Once it has printed a certain text it is interrupted."""
+        """Run a cell and return its output, including errors. Interrupt it once it has printed a given text."""
         self._client.execute(textwrap.dedent(cell))
         printed = ""
         while True:
@@ -96,7 +96,7 @@ def kernel():
     made.close()
 
 
-@pytest.mark.filterwarnings("default")  # those of jupyter_client and zmq are not ours
+@pytest.mark.filterwarnings("default")  # not about jupyter_client's and zmq's own warnings
 class TestNotebooks:
     def test_functions_and_classes_of_cells(self, kernel):
         kernel.run(
@@ -121,7 +121,7 @@ class TestNotebooks:
             print({type(point) is Point for point in points.map(moved, workers=pipeline.processes(2))})
             """
         assert kernel.run(run).replace("np.int64", "") == "[(0), (3), (6), (9), (12)]\n{True}\n"
-        kernel.run("FACTOR = 10")  # a cell that is changed and run again counts
+        kernel.run("FACTOR = 10")  # a cell changed and run again takes effect
         assert "(40)" in kernel.run(run)
 
     def test_a_cell_that_is_interrupted_and_run_again_leaves_nothing(self, kernel):
@@ -155,6 +155,6 @@ class TestNotebooks:
         seen = []
         for _ in range(12):
             assert "KeyboardInterrupt" in kernel.run(cell, interrupt_at="begun")
-            kernel.run("1 / 0")  # the traceback of the last error refers to what the cell did
+            kernel.run("1 / 0")  # the last error's traceback refers to the cell's objects
             seen.append(int(kernel.run("print(megabytes())")))
         assert max(seen[2:]) <= seen[1] + 150, seen

@@ -1,5 +1,4 @@
-"""How many examples go to a worker at a time: as many as take 16 ms, or a millisecond for each of many workers; fewer
-if they or their results are large."""
+"""Chunk sizes: 16 ms of work, or one millisecond with many workers, and less for large examples or results."""
 
 import statistics
 import time
@@ -15,9 +14,9 @@ from pipeline import errors
 
 
 class Clockwork(Executor):
-    """An executor whose workers take a millisecond, or another time, for an example, as they say.
+    """An executor whose workers take a millisecond per example, or another reported time.
 
-    What a call gets and returns is private: a block, and its results with the time of each function.
+    A call's argument and result are private: a block, and its results with each function's time.
     """
 
     def __init__(self, workers, seconds=0.001):
@@ -33,12 +32,11 @@ class Clockwork(Executor):
         return future
 
 
-BLOCK = 1024  # examples that a source gives at once
+BLOCK = 1024  # examples a source delivers at once
 
 
 def sizes(executor, source, batches=400, size=8):
-    """The sizes of the chunks of a loop, in which no time passes: where a machine stops it for a moment, a chunk goes
-    out before it is whole."""
+    """Return a loop's chunk sizes while time stands still, because a stalled machine would send out partial chunks."""
     with pytest.MonkeyPatch.context() as patched, iter(source.batch(size)) as loop:
         patched.setattr(time, "perf_counter", lambda: 0.0)
         for _ in range(batches):
@@ -47,7 +45,7 @@ def sizes(executor, source, batches=400, size=8):
 
 
 def check_whole(found, size, block=BLOCK):
-    """Check that the last blocks of a source became as few chunks of this size as there can be."""
+    """Check that a source's last blocks became the fewest possible chunks with this size."""
     fewest = -(-block // size)
     assert max(found) == size
     assert sum(found[-4 * fewest :]) == 4 * block
@@ -80,7 +78,7 @@ def length(row):
 
 
 def test_chunks_of_large_examples_are_shorter():
-    """A chunk has at most 4 MiB: of results, and of inputs that a function hardly looks at."""
+    """A chunk has at most 4 MiB: in results, and in inputs a function hardly looks at."""
     fitting = (4 << 20) // 100_064
     for source, function in ((pipeline.dataset(range(10**6)), large), (pipeline.dataset(arrays), length)):
         executor = Clockwork(2, 1e-6)
@@ -104,7 +102,7 @@ def even(number):
 
 
 def test_chunks_behind_a_filter_are_whole():
-    """What a filter gives at once is half of what it was asked for."""
+    """A filter delivers half the requested number at once."""
     executor = Clockwork(2, 1e-4)
     source = pipeline.dataset(range(10**6)).filter(even).map(float, workers=executor)
     check_whole(sizes(executor, source, size=128), 160, BLOCK // 2)
@@ -122,7 +120,7 @@ SOURCES = {
 
 
 class Picky:
-    """A function that refuses some numbers."""
+    """A function that rejects some numbers."""
 
     def __init__(self, refused):
         self.refused = refused
@@ -134,7 +132,7 @@ class Picky:
 
 
 def moments(loop):
-    """The batches that are left, and how many there were after each; and the states."""
+    """Return the remaining batches, the chunk count after each, and the states."""
     found, states = [], []
     for batch in loop:
         found.append(([part.tolist() for part in batch], loop.delivered))
@@ -171,7 +169,7 @@ def test_any_chunks_continue_at_states_of_others(source, count, size, seconds, w
                 resumed.load_state_dict(state)
                 found, later = moments(resumed)
                 assert found == expected[last + 1 :]
-            if later:  # a state of a run that was resumed
+            if later:  # a resumed run's state
                 middle = len(later) // 2
                 with made(workers, seconds) as again:
                     again.load_state_dict(later[middle])
@@ -180,7 +178,7 @@ def test_any_chunks_continue_at_states_of_others(source, count, size, seconds, w
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_after_the_last_element_comes_nothing(source):
-    """Where the last chunk is whole, only workers have looked for more."""
+    """After a full last chunk, only workers have looked for more."""
 
     def made(executor):
         return iter(SOURCES[source](64).map(Picky(()), workers=executor, seed=1).batch(1))

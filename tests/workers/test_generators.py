@@ -1,4 +1,4 @@
-"""The generators that all code of a process shares: seeded for each example in worker processes, reported elsewhere."""
+"""Global random generators: seeded per example in worker processes, reported elsewhere."""
 
 import itertools
 import multiprocessing
@@ -15,7 +15,7 @@ NUMBERS = 60
 
 
 def drawn(workers, state=None):
-    """What a map, and a flat_map behind it, draw for shuffled numbers."""
+    """Return the draws by a map, and a flat_map after it, for shuffled numbers."""
     data = pipeline.dataset(range(NUMBERS)).shuffle(seed=1).map(functions.shared_draws, workers=workers)
     data = data.flat_map(functions.three_shared_draws, workers=workers)
     found = iter(data)
@@ -64,7 +64,7 @@ def test_other_seeds_and_epochs_draw_other_numbers(one):
 
 @pytest.mark.parametrize("workers", [None, 1, 3])
 def test_those_of_the_program_are_left_alone(workers):
-    """They are those of its training too."""
+    """The program's training uses them too."""
     random.seed(1)
     wanted = [random.random() for _ in range(NUMBERS)]
     random.seed(1)

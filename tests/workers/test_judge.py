@@ -1,4 +1,4 @@
-"""How many workers of which kind: what the judge tries, keeps and undoes, from what a loop waited for."""
+"""How many workers of each kind the judge tries, keeps and undoes, given the loop's waits."""
 
 from collections import Counter
 from itertools import pairwise
@@ -11,7 +11,7 @@ from pipeline.workers.judge import HERE, PROCESSES, THREADS, Choice, Chosen, Jud
 
 
 def run(judge, machine, count=300):
-    """Let a judge work with a machine, which says what a period is like with some workers; return all choices."""
+    """Let a judge work with a machine describing each period for given workers; return all choices."""
     choices = [judge.choice]
     for _ in range(count):
         choices.append(judge.after(machine(judge.choice)))
@@ -19,14 +19,14 @@ def run(judge, machine, count=300):
 
 
 def settled(choices):
-    """What nearly all of the last choices were."""
+    """Return the value of nearly all the last choices."""
     (choice, times), *_ = Counter(choices[-100:]).most_common()
     assert times >= 0.9 * len(choices[-100:])
     return choice
 
 
 def machine(rates, wanted=1e9, cpu=1.0):
-    """A machine with the rates of choices, and a loop that wants no more than some."""
+    """Return a machine with a rate per choice, and a loop with a maximum rate."""
 
     def period(choice):
         rate = rates(choice)
@@ -38,7 +38,7 @@ def machine(rates, wanted=1e9, cpu=1.0):
 
 
 def alone(choice):
-    """The lock is held: threads do not help."""
+    """The lock is held, so threads do not help."""
     return 100.0 * (choice.number if choice.kind == PROCESSES else 1)
 
 
@@ -65,7 +65,7 @@ def test_one_that_waits_gets_more_threads_and_never_processes():
 
 
 def test_threads_that_keep_the_lock_from_the_loop_give_way_to_processes():
-    """A loop that wants 900 examples a second, and gets 600 though it waits for none."""
+    """The loop wants 900 examples per second, and gets 600 without waiting for any."""
 
     def period(choice):
         if choice.kind == HERE:
@@ -91,7 +91,7 @@ def test_a_cheap_one_stays_in_the_thread_of_the_loop():
     judge = Judge(Chosen(Choice(HERE, 1)), 2, lambda: 2)
     choices = run(judge, machine(lambda choice: 100.0 if choice.kind == HERE else 40.0))
     assert settled(choices) == (HERE, 1)
-    assert choices.count((THREADS, 2)) <= 4  # what was tried in vain is tried less and less often
+    assert choices.count((THREADS, 2)) <= 4  # failed attempts are repeated less and less often
 
 
 def test_no_more_than_the_loop_wants():
@@ -166,7 +166,7 @@ def test_other_programs_that_slow_some_periods_decide_nothing(seed):
         return Period(rate, 0.97, choice.number, 0.03)
 
     run(Judge(Chosen(Choice(HERE, 1)), 2, lambda: 2), noisy, 80)
-    assert sum(shares) / len(shares) > 0.6  # of the rate with the best workers, the way there included
+    assert sum(shares) / len(shares) > 0.6  # relative to the best workers' rate, including the time to find them
 
 
 def test_the_next_loop_knows_what_was_in_vain():
@@ -188,16 +188,16 @@ def test_it_begins_with_what_was_kept_not_with_what_was_tried_last():
 
 
 class Model(NamedTuple):
-    """A loop over a function on a machine with two processors; times are ms an example.
+    """A loop over a function on a machine with two processors; times are ms per example.
 
     Attributes:
-        waits: How long the function waits for something that is not the processor.
+        waits: How long the function waits for something other than the processor.
         holds: How long it computes with the GIL.
         computes: How long it computes without.
         loop: How long the loop takes to make its batches, with the GIL.
-        step: How long the loop does something else, in which the GIL is free.
+        step: How long the loop does something else, with the GIL free.
         serves: How many calls can wait at the same time.
-        sent: Whether processes can call it.
+        sent: Processes can call it.
     """
 
     waits: float = 0.0
@@ -209,12 +209,12 @@ class Model(NamedTuple):
     sent: bool = True
 
     def rate(self, choice):
-        """Examples in a second."""
+        """Return examples per second."""
         call = self.waits + self.holds + self.computes
         if choice.kind == HERE:
             return 1000 / (call + self.loop + self.step)
         send, number = (0.006, min(choice.number, 64)) if choice.kind == PROCESSES else (0.002, choice.number)
-        holds = self.holds * (1.1 if number > 1 else 1.0)  # handing the GIL over costs
+        holds = self.holds * (1.1 if number > 1 else 1.0)  # handing over the GIL costs time
         lock = self.loop + send + (holds if choice.kind == THREADS else 0)
         limits = [
             number / (self.waits + holds + self.computes + send),
@@ -231,7 +231,7 @@ class Model(NamedTuple):
         if choice.kind == HERE:
             return Period(rate, rate * call, rate * call, alone)
         waited = max(0.0, 1 - rate * (self.step + self.loop) / 1000)
-        idle = waited < 0.01  # the loop is what limits: workers wait for it
+        idle = waited < 0.01  # the loop is the bottleneck: workers wait for it
         busy = min(choice.number, rate * call) if idle else choice.number
         return Period(rate, waited, busy, min(1.0, rate * call * alone / busy))
 
@@ -240,7 +240,7 @@ class Model(NamedTuple):
         return max(self.rate(choice) for choice in [*kinds, *[Choice(PROCESSES, 2)] * self.sent])
 
 
-# The pipelines of `make bench-auto`.
+# The pipelines in `make bench-auto`.
 MODELS = {
     "a disk, 4 ms": Model(waits=4),
     "a network, 20 ms": Model(waits=20),
@@ -269,7 +269,7 @@ MODELS = {
 def test_within_10_percent_of_the_best_by_hand(name):
     model = MODELS[name]
     choices = run(Judge(Chosen(), 2, lambda: 2 if model.sent else 0), model.period, 120)  # half a minute
-    settling = [choice for before, choice in pairwise(choices) if choice != before]  # a period each
+    settling = [choice for before, choice in pairwise(choices) if choice != before]  # one period each
     rates = [model.rate(choice) for choice in [*choices, *settling]]
     assert model.rate(settled(choices)) >= 0.9 * model.best()
     assert sum(rates) / len(rates) >= 0.95 * rates[0]

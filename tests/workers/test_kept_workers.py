@@ -1,4 +1,4 @@
-"""pipeline.processes: workers are kept for the next loop, and forked by a server that has imported libraries."""
+"""pipeline.processes: workers are kept for the next loop, and forked by a server with libraries imported."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ def _nothing_left():
 
 
 def pids(workers, epoch=0):
-    """The processes that make the examples of a loop, when nobody has them any more."""
+    """Return the processes behind a loop's examples, after it was dropped."""
     dataset = pipeline.dataset(range(40)).map(functions.pid, workers=workers).batch(4)
     with iter(dataset.epoch(epoch)) as batches:
         found = {int(each) for batch in batches for each in batch}
@@ -43,7 +43,7 @@ class TestKept:
 
     @pytest.mark.parametrize("workers", ["auto", None])
     def test_where_nobody_has_the_executor_any_more(self, workers):
-        """As after `for batch in dataset`: they were ended with it. `chosen` is private: "auto" begins with none."""
+        """As after `for batch in dataset`: they end with it. `chosen` is private: "auto" begins with none."""
         dataset = pipeline.dataset(range(4)).map(functions.pid, workers=workers or pipeline.processes(1))
         dataset._node.chosen.choice = Choice(PROCESSES, 1)
         found = {*dataset}
@@ -63,7 +63,7 @@ class TestKept:
         assert pids(pipeline.processes(1)).isdisjoint(first)
 
     def test_not_in_another_environment(self, monkeypatch):
-        """Processes that are spawned have that of the program."""
+        """Spawned processes have the program's environment."""
         first = pids(pipeline.processes(1, method="spawn"))
         assert pids(pipeline.processes(1, method="spawn")) == first
         monkeypatch.setenv("SOMETHING", "new")
@@ -91,7 +91,7 @@ class TestKept:
         assert [*dataset.map(functions.carried, workers=workers)] == [0] * 4
 
     def test_with_a_function_that_has_not_changed(self):
-        """It is made in a process once, and again when its data have changed."""
+        """A process builds it once, and again after its data change."""
         adding, workers = functions.Adding(bytearray(1 << 20)), pipeline.processes(1)
         dataset = pipeline.dataset(range(4)).map(adding, seed=1, workers=workers)
         for epoch in range(3):
@@ -112,14 +112,14 @@ class TestKept:
             wait_until(lambda: not functions.workers(), "the worker to be free")
 
     def test_with_many_functions(self):
-        """More than a worker has at once."""
+        """More than a worker holds at once."""
         many = [functions.Adding(bytearray([number])) for number in range(20)]
         with pipeline.processes(1) as workers:
             for _ in range(2):
                 assert [workers.submit(each, 1).result()[0] for each in many] == [*range(1, 21)]
 
     def test_with_a_function_that_could_not_be_made(self, tmp_path):
-        """It is made as soon as it can be."""
+        """It is built as soon as possible."""
         needs, workers = functions.NeedsFile(tmp_path / "file"), pipeline.processes(1)
         for _ in range(2):
             with raises(pipeline.AbortedError, "a worker process cannot make the function: FileNotFoundError"):
@@ -130,7 +130,7 @@ class TestKept:
 
     @needs_fork
     def test_not_where_they_are_forked(self):
-        """Each has the variables that the program has when it starts."""
+        """Each has the variables set in the program at its start."""
         workers, found = pipeline.processes(1, method="fork"), []
         for number in range(2):
             functions.READY.append(number)
@@ -207,7 +207,7 @@ PID = os.getpid()
 
 
 def ran(tmp_path, body, library=LIBRARY):
-    """What a program prints that has a module, which imports a library."""
+    """Return the output from a program whose module imports a library."""
     packages = tmp_path / "site-packages"
     packages.mkdir()
     (packages / "library.py").write_text(library)
@@ -223,7 +223,7 @@ sys.exit(subprocess.call([sys.executable, {str(tmp_path / "program.py")!r}]))
 
 class TestPreload:
     def test_what_the_modules_of_the_function_have_imported(self, tmp_path):
-        """A library is imported once, and a module of the user by each process."""
+        """A library is imported once, and a user's module in each process."""
         lines = ran(tmp_path, "print(*run(pipeline.processes(1)).values())")
         assert lines == ["1 True True False"]
 
@@ -240,7 +240,7 @@ print(*run(pipeline.processes(1, setup=os.getpid, preload=['wave'])).values())
         assert ran(tmp_path, body) == ["1 True False False", "1 True True False", "1 True True True"]
 
     def test_of_a_library_that_cannot_be_imported_there(self, tmp_path):
-        # The child of the program: the server that forks the workers.
+        # The program's child: the fork server.
         library = LIBRARY + "if os.getppid() == int(os.environ.get('MAIN', 0)): raise RuntimeError('not here')\n"
         body = "import os\nos.environ['MAIN'] = str(os.getpid())\nprint(*run(pipeline.processes(1)).values())"
         assert ran(tmp_path, body, library) == ["1 True False False"]

@@ -1,4 +1,4 @@
-"""map in workers: how much is in flight, what errors do, and that every way to end ends."""
+"""map in workers: how much is in flight, how errors behave, and that every ending is clean."""
 
 import gc
 import itertools
@@ -40,7 +40,7 @@ def _fresh(pools):
 
 
 def mapped(function, items, executor, **options):
-    """Iterate over what workers make of items."""
+    """Iterate over the workers' results."""
     return iter(pipeline.dataset(items).map(function, workers=executor, **options))
 
 
@@ -53,7 +53,7 @@ def from_one():
 
 
 class Counted:
-    """All numbers, as an iterable that notes which were taken."""
+    """All numbers, as an iterable that records those taken."""
 
     def __init__(self, seen):
         self.seen = seen
@@ -65,7 +65,7 @@ class Counted:
 
 
 def collect(results, got):
-    """The loop of a program."""
+    """The program's loop."""
     with results:
         got.extend(results)
 
@@ -74,10 +74,10 @@ class TestInFlight:
     def test_no_more_than_two_chunks_for_each_worker(self):
         by_hand, seen = ByHand(), []
         results = mapped(functions.same, Counted(seen), by_hand)
-        assert (seen, by_hand.futures) == ([], [])  # nothing before somebody asks
+        assert (seen, by_hand.futures) == ([], [])  # nothing before the first request
         call = run_in_thread(next, results)
         wait_until(lambda: len(by_hand.futures) == 4, "four chunks of one item")
-        by_hand.run(1, 2)  # out of order: the first is waited for
+        by_hand.run(1, 2)  # out of order: the first is still running
         assert call.alive()
         assert len(by_hand.futures) == 4
         assert seen == list(range(4))
@@ -99,7 +99,7 @@ class TestInFlight:
 
     @pytest.mark.parametrize("made", [pipeline.threads, pipeline.processes])
     def test_garbage_that_is_found_while_a_thread_starts(self, made, monkeypatch):
-        """Its finalizer may run in the new thread, which `submit` waits for."""
+        """Its finalizer may run in the new thread while `submit` waits for it."""
         workers, start, ended = made(1), threading.Thread.start, []
 
         def found_in_between(thread):
@@ -145,7 +145,7 @@ class TestInFlight:
 
 class TestErrors:
     def test_of_the_function(self, executor):
-        """The examples before come first; the error says which, and from a process, where it was."""
+        """Earlier examples come first; the error names the example, and from a process, the code line."""
         got = []
         with pytest.raises(ValueError, match="bad item 2") as caught:
             collect(mapped(functions.fails_at_third, range(30), executor), got)
@@ -215,7 +215,7 @@ class TestErrors:
         assert error.record_key == "example 6"
 
     def test_that_end_the_program_in_its_own_thread(self):
-        with pytest.raises(SystemExit):  # as one that a handler of signals raises there
+        with pytest.raises(SystemExit):  # like one raised there by a signal handler
             list(mapped(functions.leaves, range(2), None))
 
     def test_end_of_another_input_in_the_function(self, pools):
@@ -233,7 +233,7 @@ class TestErrors:
         results, got = mapped(functions.same, items, executor), []
         with pytest.raises(KeyError, match="no more"):
             got.extend(results)
-        assert got == [0, 1, 2, 3, 4]  # what came before is delivered before
+        assert got == [0, 1, 2, 3, 4]  # earlier results come first
         assert list(results) == []
 
     def test_end_of_a_queue_ends_the_items(self, executor):
@@ -271,7 +271,7 @@ class TestDeath:
     def test_of_a_process(self, method, on_error):
         with ProcessPoolExecutor(1, mp_context=get_context(method)) as pool:
             got = []
-            with pytest.raises(AbortedError) as caught:  # not an error of one item: it is never skipped
+            with pytest.raises(AbortedError) as caught:  # not an error in one item, so it is never skipped
                 collect(mapped(functions.dies_at_six, endless, pool, on_error=on_error), got)
         assert got == list(range(len(got)))
         assert len(got) <= 6
@@ -289,7 +289,7 @@ class TestDeath:
         got = []
         with raises(AbortedError, "the workers took no more work: RuntimeError: "):
             got.extend(results)
-        assert got == [1, 2, 3]  # what was begun before comes first
+        assert got == [1, 2, 3]  # results begun earlier come first
         assert list(results) == []
 
     def test_of_an_executor_that_cancels(self):
@@ -318,7 +318,7 @@ class Worker:
 
 
 class TestLeaving:
-    """No end of a loop waits for a worker."""
+    """Leaving a loop never waits for a worker."""
 
     @pytest.mark.parametrize("given", [False, True])
     def test_a_loop(self, given):
@@ -384,7 +384,7 @@ if __name__ == "__main__":
 
 
 class DyingExecutor(ThreadPoolExecutor):
-    """Fails chunks that have a deadly item, and does not know which one it is."""
+    """Fails chunks containing a deadly item, without naming it."""
 
     def submit(self, fn, draws, block):
         if 5 in block.values.examples():
@@ -395,7 +395,7 @@ class DyingExecutor(ThreadPoolExecutor):
 
 
 def test_a_worker_that_died_at_nobody_knows_which_item():
-    """The items are tried one by one; the one at fault is named, and the others are kept."""
+    """The items are tried individually; the faulty one is named, and the others are kept."""
     with DyingExecutor(2) as executor:
         results = mapped(functions.same, range(10), executor, on_error="skip")
         assert list(results) == [0, 1, 2, 3, 4, 6, 7, 8, 9]

@@ -1,4 +1,4 @@
-"""map in workers, whoever they are: what comes back is what the function gave."""
+"""map in any workers returns the function's results unchanged."""
 
 import functools
 import os
@@ -48,7 +48,7 @@ def test_batches_are_those_of_the_function_itself(executor, name):
 
 @pytest.mark.parametrize("kind", [np.bytes_, np.str_])
 def test_zeros_at_the_end_of_texts(executor, kind):
-    """NumPy's own pickles of these drop the zeros, and its `repr` does not show them."""
+    """NumPy's own pickles drop these zeros, and its `repr` hides them."""
     texts = [kind(b"a\0\0" if kind is np.bytes_ else "a\0\0"), kind(b"" if kind is np.bytes_ else "")]
     for items in (texts, [np.array([each, None], object) for each in texts], [{"x": [each]} for each in texts]):
         found = list(mapped(functions.same, items, executor))
@@ -190,7 +190,7 @@ def test_functions_that_processes_cannot_import(pools):
 
 
 def test_large_rows(executor):
-    """Batches of 11 MB, some of whose rows are transposed."""
+    """Batches with 11 MB; some rows are transposed."""
     for i, batch in enumerate(mapped(functions.large, range(64), executor).batch(16)):
         wanted = np.arange(16 * i, 16 * i + 16)
         assert batch["number"].tolist() == wanted.tolist()

@@ -1,4 +1,4 @@
-"""An executor whose function iterates over a dataset that has the same executor: nothing waits for itself."""
+"""An executor whose function iterates over a dataset with the same executor does not wait for itself."""
 
 import multiprocessing
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -13,7 +13,7 @@ INNER = [0, 1, 2]
 
 
 class Own(Executor):
-    """An executor of a class of the user's, in threads."""
+    """A user-defined executor class, in threads."""
 
     def __init__(self, count):
         self._pool = ThreadPoolExecutor(count)
@@ -36,7 +36,7 @@ def inner(executor, **options):
 
 
 def nested(write, executor):
-    """Return what six calls in an executor make of the elements of a dataset."""
+    """Return the results from six calls in an executor on a dataset's elements."""
     return run_in_thread(list, NUMBERS.map(write, workers=executor)).result()
 
 
@@ -73,7 +73,7 @@ def test_iterators_that_have_begun_outside(executor, prefetch, ordered):
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork")
 def test_processes_that_are_forks():
-    """They have a copy of the executor, and none of its workers."""
+    """They have a copy of the executor, without its workers."""
     done = run_script("""
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context

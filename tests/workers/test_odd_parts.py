@@ -1,4 +1,4 @@
-"""Functions that cannot be sent to processes: errors name the part that pickle refuses."""
+"""If a function cannot be sent to processes, the error names the part rejected by pickle."""
 
 import functools
 import subprocess
@@ -57,7 +57,7 @@ def test_the_variable_of_a_closure_is_named():
 
 
 def test_a_program_without_a_guard(tmp_path):
-    """Each worker imports it. The error is short: the line of the program, the fault, and what to write."""
+    """Each worker imports it. The error is short: the program's line, the fault, and the fix."""
     path = tmp_path / "program.py"
     path.write_text(
         "import pipeline\n"

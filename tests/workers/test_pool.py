@@ -1,6 +1,6 @@
-"""pipeline.processes and pipeline.threads, struck: by full buffers, limits, Ctrl-C, garbage collections and forks.
+"""pipeline.processes and pipeline.threads under full buffers, limits, Ctrl-C, garbage collections and forks.
 
-Private names: the lock of a future and the threads of a pool, where they are struck.
+Private names: a future's lock and a pool's threads, where they are struck.
 """
 
 import gc
@@ -33,7 +33,7 @@ def _nothing_left():
 
 
 def child_of(body):
-    """Run a function in a forked process; return its exit status. -14: it did not come back."""
+    """Run a function in a forked process; return its exit status, or -14 if it did not return."""
     pid = os.fork()
     if not pid:
         signal.alarm(int(LIMIT))
@@ -47,7 +47,7 @@ def child_of(body):
 
 
 def program(tmp_path, body):
-    """Run the body of a program, which has `pipeline` and `functions`, to its end; what it has printed."""
+    """Run a program's body to its end with `pipeline` and `functions` imported; return its output."""
     path = tmp_path / "program.py"
     lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
     imports = (
@@ -61,14 +61,14 @@ def program(tmp_path, body):
 
 class TestBuffers:
     def test_many_segments_while_long_arguments_are_sent(self):
-        """The worker has more to say than a socket holds while the thread does."""
+        """Meanwhile the worker has more to send than a socket holds."""
         items = [i.to_bytes(2, "little") + bytes(3000) for i in range(1200)]
         with pipeline.processes(1) as workers:
             sizes = pipeline.dataset(items).map(functions.of_its_size, workers=workers)
             assert run_in_thread(lambda: [len(each) for each in sizes]).result() == [70_000 + i for i in range(1200)]
 
     def test_both_ends_send(self):
-        """Each takes what comes while there is no room for what it sends: messages, and descriptors among them."""
+        """Each receives messages, some with descriptors, while there is no room to send."""
         taken, messages = [], [[letter * i * 1_000_000 for i in range(1, 6)] for letter in (b"a", b"b")]
 
         def talk(end, words):
@@ -103,7 +103,7 @@ class TestDescriptors:
             assert [int(each[0, 0]) for each in kept] == list(range(30))
 
     def test_none_is_left_for_a_result(self, tmp_path):
-        """The worker is stopped, and the error says why. When there are some again, another one starts."""
+        """The worker is stopped, and the error explains it. Once descriptors are free, another starts."""
         assert program(tmp_path, OUT_OF_DESCRIPTORS) == [
             "WorkerDied: a worker process was stopped, as its results could not be taken: "
             "OSError: [Errno 24] Too many open files",
@@ -129,7 +129,7 @@ workers.shutdown()
 class TestCtrlC:
     @pytest.mark.parametrize("make", [pipeline.processes, pipeline.threads])
     def test_no_lock_is_taken_in_python(self, make):
-        """Ctrl-C in Python code that enters a lock leaves it locked; at its end the handler could raise, and does."""
+        """Ctrl-C in Python code entering a lock leaves it locked, because its handler could raise there."""
         with make(1) as workers:
             assert list(pipeline.dataset(range(4)).map(abs, workers=workers)) == [0, 1, 2, 3]
             struck = []
@@ -147,7 +147,7 @@ class TestCtrlC:
                 assert future.done()
                 assert not future.cancel()
                 workers.rest()
-                with make(1) as others:  # whose thread begins
+                with make(1) as others:  # its thread is starting
                     assert others.submit(abs, -4).result() == 4
             finally:
                 sys.setprofile(None)
@@ -171,7 +171,7 @@ class TestCtrlC:
 
     @pytest.mark.skipif(sys.version_info >= (3, 14), reason="Ctrl-C strikes between `with` and its block")
     def test_in_shutdown(self):
-        """The next one waits for the threads. Up to Python 3.12 a `join` that it struck made them count as ended."""
+        """The next call waits for the threads. Up to Python 3.12 an interrupted `join` marked them as ended."""
         go, done, strikes, aimed = threading.Event(), [], [], []
 
         def wait():
@@ -204,7 +204,7 @@ class TestCtrlC:
 
 
 class TestCollections:
-    """A garbage collection runs finalizers anywhere: also in a thread that holds the lock of a future."""
+    """A garbage collection runs finalizers anywhere, even in a thread holding a future's lock."""
 
     @pytest.mark.parametrize("what", ["rest", "stop"])
     def test_while_a_thread_waits_for_a_future(self, tmp_path, what):
@@ -297,9 +297,9 @@ def test_a_thread_that_has_taken_a_call_is_not_idle(monkeypatch):
 
 
 def test_a_bell_that_rings_for_two_calls(monkeypatch):
-    """A thread that has been woken looks idle until it takes its call; then it has the next one woken for."""
+    """A woken thread looks idle until it takes its call; then it wakes another for the next call."""
     clear, woken, go = pool.StopFlag.clear, threading.Event(), threading.Event()
-    monkeypatch.setattr(pool, "_CHECK_INTERVAL", 10 * LIMIT)  # nobody is woken by the clock
+    monkeypatch.setattr(pool, "_CHECK_INTERVAL", 10 * LIMIT)  # no thread is woken by the clock
     with pipeline.threads(2) as workers:
         meeting = threading.Barrier(2)
         for call in [workers.submit(meeting.wait, LIMIT) for _ in range(2)]:
@@ -325,7 +325,7 @@ def test_a_bell_that_rings_for_two_calls(monkeypatch):
 
 class TestThreads:
     def test_setup_that_fails(self):
-        """It ends the loop, and whoever submits later hears of it too."""
+        """It ends the loop, and later calls to submit raise too."""
 
         def fails():
             raise KeyError("no model")
@@ -340,7 +340,7 @@ class TestThreads:
             workers.submit(abs, 1)
 
     def test_the_executor_is_garbage(self):
-        """Its threads do what was submitted, and end."""
+        """Its threads finish the submitted calls and end."""
         go = threading.Event()
         workers = pipeline.threads(1)
         calls = [workers.submit(go.wait, LIMIT), workers.submit(abs, -5)]
@@ -354,7 +354,7 @@ class TestThreads:
             assert not each.is_alive()
 
     def test_nothing_of_a_call_is_kept(self):
-        """Neither what was called, nor its arguments, result or exception; by an idle thread."""
+        """An idle thread keeps neither the function nor its arguments, result or exception."""
 
         class Thing:
             def __call__(self, argument, error):
@@ -377,7 +377,7 @@ class TestThreads:
         assert repr(workers) == "<pipeline.threads(2): shut down>"
 
     def test_a_function_may_use_its_own_executor(self):
-        """No thread is left to do what it waits for."""
+        """Otherwise no thread would be left for the call it waits for."""
         workers = pipeline.threads(1)
 
         def total(n):
@@ -403,7 +403,7 @@ def make():
 threading.Thread(target=make, daemon=True).start()
 """
         done = run_script(script)
-        # Python's own list of finalizers may break as ours did: weakref.finalize looks through a dict that grows.
+        # Python's own finalizer list may break the same way, because weakref.finalize iterates over a growing dict.
         assert done.returncode == 0
         assert "/pipeline/" not in done.stderr
 
@@ -423,7 +423,7 @@ work(socket.socket(fileno=int(sys.argv[1])), None)
 
 
 class TestForkedWithCallsUnderWay:
-    """What workers of the parent have in hand comes in no child: it needs an iterator of its own."""
+    """Results in progress in the parent's workers reach no child, because it needs its own iterator."""
 
     def test_map_with_threads_continues_in_both(self):
         with pipeline.threads(2) as workers:

@@ -1,4 +1,4 @@
-"""pipeline.processes: what comes back from them, and through which memory."""
+"""pipeline.processes: results, and the memory they travel through."""
 
 import functools
 import gc
@@ -35,7 +35,7 @@ def _fresh(pool):
 
 
 def mapped(function, items, workers):
-    """Iterate over what workers make of items."""
+    """Iterate over the workers' results."""
     return iter(pipeline.dataset(items).map(function, workers=workers))
 
 
@@ -66,7 +66,7 @@ class TestResults:
         for i, _ in enumerate(mapped(functions.large, range(8000), pool)):
             if i % 100 == 0:
                 most = max(most, Path("/proc/self/maps").read_text().count("memfd:pipeline"))
-        assert 0 < most < 60  # of at least 125: those in flight, and those that grew
+        assert 0 < most < 60  # out of at least 125: those in flight, and those that grew
 
     def test_of_any_call(self, pool):
         assert pool.submit(sorted, [3, 1, 2], reverse=True).result() == [3, 2, 1]
@@ -94,7 +94,7 @@ if __name__ == "__main__":
 
 
 class TestSegments:
-    """The two sides, without processes; `_count` and `_memories` are private, and say how many segments there are."""
+    """The two sides, without processes; `_count` and `_memories` are private, and count the segments."""
 
     def pair(self):
         reader = Reader()
@@ -200,7 +200,7 @@ class TestBatches:
     def test_leaving_an_iterator_whose_queue_gives_no_items(self, pool):
         queue = pipeline.FIFOQueue(5, "int64", [()])
         for number in (1, 2):
-            queue.enqueue(number)  # after the first time nobody waits for it any more; the next iterator does
+            queue.enqueue(number)  # after the first time nothing waits for it any more; the next iterator does
             with mapped(functions.napping, queue, pool) as results:
                 assert next(results)[0] == number
 
@@ -215,7 +215,7 @@ class TestBatches:
 class TestChoice:
     @pytest.mark.parametrize("make", [pipeline.threads, pipeline.processes])
     def test_of_how_many(self, make):
-        """By the private name that executors of the standard library have for it."""
+        """By its private name in the standard library's executors."""
         assert make(3)._max_workers == 3
         assert make()._max_workers == len(os.sched_getaffinity(0))
         with raises(ValueError, f"{make.__name__}: count must be at least 1, got 0"):

@@ -1,4 +1,4 @@
-"""pipeline.processes: how they end, and what is left of them. Real processes, real signals."""
+"""pipeline.processes: endings and leftovers, with real processes and real signals."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ SUPPORT = os.path.dirname(functions.__file__)
 
 @pytest.fixture(autouse=True)
 def _nothing_left():
-    """No process, descriptor, thread or shared memory."""
+    """Check for leftover processes, descriptors, threads and shared memory."""
     before = functions.memory_left()
     with fresh_collection(), no_thread_left():
         yield
@@ -49,14 +49,14 @@ def state(pid):
 
 
 def mapped(function, items, workers, **options):
-    """Iterate over what workers make of items."""
+    """Iterate over the workers' results."""
     return iter(pipeline.dataset(items).map(function, workers=workers, **options))
 
 
 class TestDeath:
     @pytest.mark.parametrize("size", [1, 7])
     def test_skipped(self, size):
-        """The item that a worker was at is left out; all others come, in order."""
+        """Only the item a worker was processing is left out; all others come, in order."""
         dataset = pipeline.dataset(range(40)).map(functions.doomed, workers=pipeline.processes(2), on_error="skip")
         with iter(dataset.batch(size)) as batches:
             got = [int(row[0]) for each in batches for row in each]
@@ -73,7 +73,7 @@ class TestDeath:
         assert {type(error) for error in errors} == {AbortedError}
 
     def test_how_it_ended_where_another_server_forks_since(self):
-        """The server that had forked it ended with it, and told nobody: it was "exit status 255" two times of three."""
+        """Its server had ended too, and an exit status must not be lost with it (as "exit status 255")."""
         for i in range(5):
             other = pipeline.processes(1, preload=[f"no_such_library_{i}"])
             with pipeline.processes(1) as workers, other:
@@ -93,7 +93,7 @@ class TestDeath:
             assert "doomed: example 11" in caught.value.__notes__
 
     def test_in_a_shuffled_dataset(self, tmp_path):
-        """What a dead worker had in hand is made again; the order is what it would have been."""
+        """A dead worker's items are recomputed, and the order stays."""
         items = [(i, str(tmp_path)) for i in range(30)]
 
         def order():
@@ -162,10 +162,10 @@ class TestDeath:
 
 
 class TestForkServer:
-    """What starts the workers may end too."""
+    """The fork server may end too."""
 
     def test_it_is_killed_while_workers_run(self):
-        """They go on; if one of them is killed, another fork server starts another."""
+        """They continue; if one is killed, another fork server starts its replacement."""
         with pipeline.processes(2) as workers:
             pids = mapped(functions.pid, range(400), workers, on_error="skip")
             first = next(pids)
@@ -178,7 +178,7 @@ class TestForkServer:
         assert len(got) + pids.num_errors == 300
 
     def test_it_cannot_fork(self, monkeypatch):
-        """It ends, and whoever waits for its answer reads to the end of a pipe."""
+        """It ends, and its caller reads to the end of a pipe."""
         starts = []
 
         def start(process):
@@ -207,7 +207,7 @@ class TestForkServer:
 
 
 class TestFutures:
-    """None stays open, whatever happens to the thread that is to give it a result."""
+    """None stays open, whatever happens to the thread responsible for its result."""
 
     @pytest.mark.parametrize(
         "error",
@@ -224,7 +224,7 @@ class TestFutures:
             assert results.num_errors == 4
 
     def test_a_process_that_the_function_has_forked_outlives_the_worker(self, tmp_path):
-        """It has the connection open, so there is no end of it to see."""
+        """It has the connection open, so its end never shows."""
         with pipeline.processes(1) as workers:
             future = workers.submit(functions.forking, str(tmp_path))
             try:
@@ -246,7 +246,7 @@ class TestFutures:
 
     @pytest.mark.parametrize("error", [MemoryError, SystemExit])
     def test_the_thread_fails(self, monkeypatch, error):
-        """No error is known that does this. If there is one, whoever waits gets it."""
+        """No error is known to do this. If there is one, all callers get it."""
 
         def fail(*args):
             raise error("for a test")
@@ -281,7 +281,7 @@ class TestStart:
         assert list(results) == []
 
     def test_setup_is_killed(self):
-        """That is nothing that an item has done, so none is left out."""
+        """No item caused it, so none is left out."""
         workers = pipeline.processes(1, setup=functions.is_killed_while_it_gets_ready)
         with mapped(abs, range(100), workers, on_error="skip") as loop:
             with pytest.raises(AbortedError, match="cannot get ready: the last of 3 was killed by SIGKILL"):
@@ -359,7 +359,7 @@ class TestEnd:
             with mapped(functions.large, range(8), pipeline.processes(2)) as results:
                 return len(list(results))
 
-        run()  # the helpers of multiprocessing stay
+        run()  # multiprocessing's helpers stay
         wait_until(functions.no_worker_left, "the workers to end")
         before = open_files()
         for _ in range(5):
@@ -414,9 +414,9 @@ class TestParent:
 
     def test_is_killed(self, request, method):
         process, found = self.start(request, method)
-        assert len(found) >= 2 + (method != "fork")  # and a helper of multiprocessing, or two
+        assert len(found) >= 2 + (method != "fork")  # and one or two multiprocessing helpers
         process.kill()
-        process.communicate(timeout=LIMIT)  # nobody holds the pipes
+        process.communicate(timeout=LIMIT)  # every pipe is closed
         wait_until(lambda: gone(found), "its processes to end")
 
     def test_ends_by_ctrl_c(self, request, method):
@@ -436,7 +436,7 @@ class TestParent:
 
 
 def test_a_program_ends_whose_idle_worker_was_stopped():
-    """It is asked for what it keeps of memory, and does not answer."""
+    """It is asked to report its memory, and does not answer."""
     script = """
 import os, signal
 import pipeline

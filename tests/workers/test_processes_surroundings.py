@@ -1,4 +1,4 @@
-"""Processes wherever programs run: few descriptors, long paths, standard input, daemonic processes, many processors."""
+"""Processes in any program: few descriptors, long paths, standard input, daemonic processes, many processors."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ GUARD = 'if __name__ == "__main__":\n'
 
 
 def run(tmp_path, body, *, stdin=False, **environment):
-    """Run a program whose main part this is; return the completed process."""
+    """Run a program with this main part; return the completed process."""
     path = tmp_path / "program.py"
     path.write_text(HEAD + GUARD + "".join(f"    {line}\n" for line in body.strip().split("\n")))
     environment = {"PYTHONPATH": os.pathsep.join(sys.path), **environment}
@@ -46,7 +46,7 @@ def lines(completed):
 
 @pytest.mark.parametrize("free", range(13))
 def test_after_a_limit_of_descriptors_was_lifted(tmp_path, free):
-    """Whatever failed in the middle of a start, the next pool starts its workers, which have the new limit."""
+    """Wherever a start failed, the next pool starts its workers under the new limit."""
     body = f"""
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 loop(1), pipeline.processes(1)  # which import all that is needed
@@ -71,7 +71,7 @@ with pipeline.processes(1) as workers:
 
 @pytest.mark.parametrize("free", range(4, 20))
 def test_an_error_says_that_there_are_too_few_descriptors(tmp_path, free):
-    """Whatever the first one is opened for, nothing else is printed."""
+    """Whichever descriptor is refused first, nothing else is printed."""
     body = f"""
 lowest = os.open(os.devnull, os.O_RDONLY)
 os.close(lowest)
@@ -104,7 +104,7 @@ except pipeline.AbortedError as error:
 
 @pytest.mark.parametrize("workers", ["2", "'auto'", "pipeline.threads(2)", "pipeline.processes(1)"])
 def test_the_first_loop_of_a_program_whose_main_thread_has_ended(tmp_path, workers):
-    """Another thread goes on, which Python waits for."""
+    """Another thread continues, and Python waits for it."""
     body = f"""
 import threading
 def later():
@@ -116,7 +116,7 @@ threading.Thread(target=later).start()
 
 
 def test_a_long_path_of_temporary_files(tmp_path):
-    """Sockets have paths of at most 107 bytes. The folder that is used instead goes with the program."""
+    """Socket paths have at most 107 bytes. The folder used instead is deleted with the program."""
     folder = tmp_path / ("d" * 100)
     folder.mkdir()
     body = """
@@ -129,7 +129,7 @@ print(tempfile.mkdtemp())
 """
     loop, _, own = lines(run(tmp_path, body, TMPDIR=str(folder)))
     assert loop == "[1, 4, 9]"
-    assert own.startswith(str(folder))  # the program's own files stay where it wants them
+    assert own.startswith(str(folder))  # the program's own files stay in place
 
 
 class TestStandardInput:
@@ -209,7 +209,7 @@ with multiprocessing.get_context("spawn").Pool(1) as pool:
 
 
 class Odd:
-    """What it pickles as does not make it again."""
+    """Its pickled form does not restore it."""
 
     def __init__(self, number):
         self.number = number
@@ -224,7 +224,7 @@ def same(number):
 
 @pytest.mark.parametrize("method", functions.METHODS)
 def test_an_example_that_does_not_unpickle(method):
-    """It is the example's fault, not the function's, and only that of this one."""
+    """Only this example is at fault, not the function."""
     data = pipeline.dataset([Odd(i) for i in range(6)])
     with pipeline.processes(1, method=method) as workers:
         with iter(data.map(same, workers=workers)) as got:
@@ -254,7 +254,7 @@ def count(_):
 @pytest.mark.parametrize("given", [None, "2"])
 @pytest.mark.parametrize("library", [None, "torch"])
 def test_threads_of_blas_and_torch(tmp_path, method, given, library):
-    """One in each worker, unless the environment has a number."""
+    """One in each worker, unless the environment sets a number."""
     if library is not None:
         pytest.importorskip(library, reason="needs PyTorch: make test-torch")
     (tmp_path / "counting.py").write_text(f"import os, sys\n{'import torch' if library else ''}\n{THREADS}")

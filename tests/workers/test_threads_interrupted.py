@@ -1,4 +1,4 @@
-"""Ctrl-C, as a real signal, strikes loops with threads hundreds of times at random moments: they go on."""
+"""Ctrl-C, as a real signal, strikes loops with threads hundreds of times at random moments; they continue."""
 
 import random
 

@@ -1,7 +1,7 @@
-"""Has UndefinedBehaviorSanitizer report to the file of `log_path` in UBSAN_OPTIONS.
+"""Make UndefinedBehaviorSanitizer report to the file in UBSAN_OPTIONS' `log_path`.
 
-Its runtime reads that option, but the function that it calls has a namesake in AddressSanitizer's runtime, which comes
-first. Reports would go to standard error, which pytest captures, and loses if the process ends.
+Its runtime reads that option, but calls a function with a namesake in AddressSanitizer's runtime, and the namesake is
+found first. Reports would go to standard error, where pytest captures them and loses them if the process ends.
 """
 
 import ctypes

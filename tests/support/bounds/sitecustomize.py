@@ -1,12 +1,12 @@
-"""Ends the process at the first index out of bounds; `make bounds` puts this folder on the path.
+"""End the process at the first index out of bounds; `make bounds` puts this folder on the path.
 
-A compiled function that is declared `noexcept` cannot raise: Cython prints the error and returns. A test would pass.
+Compiled functions declared `noexcept` cannot raise: Cython prints the error and returns, so a test would pass.
 """
 
 import os
 import sys
 
-_stderr = os.dup(2)  # pytest puts a file of its own in its place
+_stderr = os.dup(2)  # pytest replaces it with a file
 _usual = sys.unraisablehook
 STATUS = 66
 

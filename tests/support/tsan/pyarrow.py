@@ -1,4 +1,7 @@
-"""Stands in for pyarrow under ThreadSanitizer: its allocator takes more locks before a fork than the deadlock detector
-of the sanitizer can follow, and that ends the process (sanitizer_deadlock_detector.h, a limit of 64 locks a thread)."""
+"""A stand-in for pyarrow under ThreadSanitizer.
+
+Before a fork, pyarrow's allocator takes more locks than the sanitizer's deadlock detector can follow
+(sanitizer_deadlock_detector.h allows 64 locks per thread), and the process would end.
+"""
 
 raise ModuleNotFoundError("pyarrow is left out under ThreadSanitizer", name="pyarrow")

@@ -36,7 +36,7 @@ cdef class Meter:
     Thread safety: every method may be called from every thread.
     """
 
-    cdef atomic[int64_t] _elements, _made, _own, _away, _total, _worked
+    cdef atomic[int64_t] _elements, _made, _own, _away, _total, _worked, _cpu, _delayed
     cdef object _told
 
     def __init__(self, told=None):
@@ -79,9 +79,11 @@ cdef class Meter:
         self._own.fetch_add(<int64_t>(seconds * 1e9), memory_order_relaxed)
         other._own.fetch_sub(<int64_t>(seconds * 1e9), memory_order_relaxed)
 
-    def work(self, double seconds):
-        """Count time that workers took."""
+    def work(self, double seconds, double cpu, double delayed):
+        """Count how long workers took, how long they ran meanwhile, and how long they waited for a processor."""
         self._worked.fetch_add(<int64_t>(seconds * 1e9), memory_order_relaxed)
+        self._cpu.fetch_add(<int64_t>(cpu * 1e9), memory_order_relaxed)
+        self._delayed.fetch_add(<int64_t>(delayed * 1e9), memory_order_relaxed)
 
     @property
     def elements(self):
@@ -107,6 +109,16 @@ cdef class Meter:
     def worked(self):
         """Seconds that workers took, in threads and processes."""
         return 1e-9 * self._worked.load(memory_order_relaxed)
+
+    @property
+    def cpu(self):
+        """Seconds that workers ran."""
+        return 1e-9 * self._cpu.load(memory_order_relaxed)
+
+    @property
+    def delayed(self):
+        """Seconds that workers waited for a processor."""
+        return 1e-9 * self._delayed.load(memory_order_relaxed)
 
 
 @cython.final

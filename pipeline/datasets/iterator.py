@@ -23,6 +23,7 @@ from pipeline._meter import Meter
 from pipeline.datasets import mistakes
 from pipeline.datasets.parts import facts_of_parts, unit_of
 from pipeline.datasets.record import Record
+from pipeline.diagnostics.earlier import note_pass, passes_before
 from pipeline.diagnostics.frames import is_running, tell, whereabouts
 from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops, number
 from pipeline.dtypes import integer, seconds
@@ -130,6 +131,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._informed: set[int] = set()  # threads that called `close` or got a CancelledError
         self._forked = False
         self._times, self._waited = LoopTimes(), 0.0
+        self._before: LoopFacts | None = None  # of the short passes before this one
         self._threads: Threads | None = None  # for `async for`
         self._asked = itertools.count()
         self._left: list[tuple[int, Future[Any]]] = []  # elements whose waiting tasks were cancelled
@@ -367,6 +369,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             raise FailedPreconditionError(None, None, text)
         if self._times.begun_at is None:
             self._times.begin()
+            self._before = passes_before(self._node)
             self._late = mistakes.were_read(self._node)
             mistakes.look(self._node, self._epoch, self._name)
             if self._loops is not None and self._loaded is None:
@@ -389,8 +392,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         """End the epoch."""
         mistakes.note_end(self._node, self._made is not None and self._made.batches > 0, self._late)
         self._over = self._complete = True
-        self._times.end()
-        ended.note(self)
+        self._note_end()
         self._close_stream()
         self._join()
         self._tell_dropped()
@@ -403,8 +405,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         stops = self._run.clock.stops_with
         cancelled = isinstance(error, CancelledError)
         note_written(self._node, error)
-        self._times.end()
-        ended.note(self)
+        self._note_end()
         self._close_stream()
         if stops is not None and not (cancelled and stops.should_stop()):
             stops.request_stop(error)
@@ -413,6 +414,14 @@ class DatasetIterator(Recipe, Generic[T_co]):
         else:
             self._over = True  # last, so an interrupt above does not hide the error
         return error
+
+    def _note_end(self) -> None:
+        """Note the end for reports; a second call does nothing."""
+        times = self._times
+        if times.begun_at is not None and times.ended_at is None:
+            times.end()
+            note_pass(self._node, times.age(), self._facts)
+            ended.note(self, self._facts)
 
     def _close_stream(self) -> None:
         """End the stream's threads and close its files. Can be called again after an interrupt."""
@@ -434,6 +443,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         if finalizing():  # a default argument, because module globals may be gone then
             return
         try:
+            self._note_end()
             self._close_stream()
         finally:
             self._close_stream()  # again, in case a signal handler raised in the first call
@@ -558,8 +568,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         """
         self._informed.add(get_ident())
         self._closed = True
-        if self._times.begun_at is not None:
-            self._times.end()
+        self._note_end()
         self._run.clock.stop()
         serving = this_thread.serving
         if self._owner == get_ident() or (serving is not None and serving is self._run.clock):
@@ -784,8 +793,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
     def report(self) -> Report:
         """Report what each step of your dataset does, which one is the bottleneck, and what to change.
 
-        `print(iterator.report())` shows a table. Within `with pipeline.monitor():` it also shows which threads compute
-        and which wait. docs/monitoring.md explains it.
+        `print(iterator.report())` shows a table. A short pass is judged together with the short passes over the same
+        dataset before it. docs/monitoring.md explains the report.
 
         Thread safety: you may call it from any thread, at any time.
         """
@@ -803,6 +812,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
             *facts_of_parts(self._node, self._measured, None if self._sum is None else self._summed),
             (max(0, self._last().batches), self._waited),
             unit_of(self._node),
+            None if self._times.clocks is None else self._times.clocks.read(),
+            before=self._before,
         )
 
     def _after_fork(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.diagnostics import live
+from pipeline.diagnostics.clocks import Clocks
 from pipeline.diagnostics.frames import is_running
 from pipeline.diagnostics.live import PartFacts
 from pipeline.stages.node import Node
@@ -78,17 +79,19 @@ def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], w
     """Return a step's facts for reports."""
     meter, ahead, executor = own.meter, own.ahead, own.workers
     settings: dict[str, Any] = {"in_workers": executor is not None, "unit": unit_of(node)}
+    if kind == "source":
+        settings["source"] = node.kind
     if node.takes_workers:
         settings["takes_workers"] = node.takes_workers
     if executor is not None:
         settings["made_by"] = executor.made_by
+        settings["sending"] = own.sending
         if (remote := executor.seen()) is not None:
             settings["remote"] = remote
     if own.drawn is not None:
         settings["drawn"] = own.drawn()
     threads = () if ahead is None else tuple(ahead.threads)
-    running = [each.thread for each in threads if is_running(each.thread)]
-    natives = [each.native_id for each in running if each.native_id is not None]
+    running = sum(is_running(each.thread) for each in threads) if executor is None else len(executor.numbers())
     return PartFacts(
         own.number,
         kind,
@@ -99,8 +102,18 @@ def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], w
         meter.worked if executor is not None else meter.away,
         None if executor is None else executor.worker_seconds,
         workers,
-        natives if executor is None else executor.numbers(),
+        running,
+        _clocks(own),
         None if ahead is None else ahead.stats(meter.elements, meter.own),
         threads,
         settings,
     )
+
+
+def _clocks(own: Measured) -> Clocks | None:
+    """Return the clocks of a step's threads or workers; None if it has none, or they are on other machines."""
+    if own.ahead is not None:
+        return own.ahead.clocks()
+    if own.workers is None or own.workers.seen() is not None:
+        return None
+    return Clocks(own.meter.cpu, own.meter.cpu + own.meter.delayed)

@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from pipeline.diagnostics.clocks import Clocks, ThreadClocks
 from pipeline.diagnostics.workers import Inputs, this_thread
 from pipeline.stats import QueueStats
 
@@ -66,38 +67,6 @@ groups: Live[Any] = Live()
 loops: Live[Any] = Live()  # iterators of datasets
 
 
-class Ended:
-    """Keeps the last ended loop while a watcher exists, because `for batch in dataset:` keeps no reference.
-
-    Attributes:
-        watchers: The watchers, the latest last.
-    """
-
-    def __init__(self) -> None:
-        self.watchers: list[Any] = []
-        self._last: Any = None
-
-    def note(self, loop: Any) -> None:
-        """Record the end of a loop."""
-        if self.watchers:
-            self._last = loop
-
-    def leave(self, watcher: Any) -> None:
-        """Record the end of a watcher; can be called again after Ctrl-C."""
-        if watcher in self.watchers:
-            self.watchers.remove(watcher)
-        if not self.watchers:
-            self._last = None
-
-    def forget(self) -> None:
-        """In the child of a fork nobody watches."""
-        self.watchers.clear()
-        self._last = None
-
-
-ended = Ended()
-
-
 def number() -> int:
     """Return a unique number for a part of a loop."""
     return next(_numbers)
@@ -109,6 +78,7 @@ def _forget() -> None:
         loop._after_fork()
     for each in (queues, readers, groups, loops):
         each.forget()
+    ended.forget()
 
 
 if hasattr(os, "register_at_fork"):
@@ -131,11 +101,12 @@ class PrefetchThread:
     Attributes:
         thread: The thread.
         inputs: Its inputs.
+        clocks: Its clocks.
         waits: True if it waits for room now.
     """
 
     def __init__(self) -> None:
-        self.thread, self.inputs = threading.current_thread(), Inputs()
+        self.thread, self.inputs, self.clocks = threading.current_thread(), Inputs(), ThreadClocks(new=True)
         self._seconds, self._since = 0.0, 0.0  # of earlier waits; when the current one began
 
     @property
@@ -169,7 +140,7 @@ class PrefetchMeter:
         self._room = self._most = 0
         self._ready: Callable[[], Any] = _nothing
         self._began = time.monotonic()
-        self._waited = 0.0  # of the threads of earlier passes
+        self._waited, self._before = 0.0, Clocks()  # of the threads of earlier passes
 
     def begin(self, room: int, ready: Any) -> None:
         """Begin a pass.
@@ -179,6 +150,7 @@ class PrefetchMeter:
             ready: The queue of waiting elements, held weakly.
         """
         self._waited += sum(each.waited() for each in self.threads)
+        self._before = self.clocks() or Clocks()
         self.threads, self._room, self._ready = [], room, weakref.ref(ready)
 
     def enter(self) -> PrefetchThread:
@@ -196,6 +168,11 @@ class PrefetchMeter:
     def end(self) -> None:
         """Note the end of a pass."""
         self._ready = _nothing
+
+    def clocks(self) -> Clocks | None:
+        """Return the clocks of its threads, of all passes; None if the system has none."""
+        found = [each.clocks.read() for each in list(self.threads)]
+        return None if None in found else functools.reduce(Clocks.plus, filter(None, found), self._before)
 
     def stats(self, taken: int, seconds: float) -> QueueStats:
         """Return statistics as those of a queue.
@@ -238,21 +215,28 @@ class LoopTimes:
             makes examples, such as processes, and nobody's work.
         first_at: When the first batch was there; None if `start` was called before.
         ended_at: When it ended.
-        taker: Native id of the starting thread, most likely the consumer.
+        clocks: The clocks of the starting thread, most likely the consumer, from then to the end.
     """
 
     begun_at: float | None = None
     first_at: float | None = None
     ended_at: float | None = None
-    taker: int | None = None
+    clocks: ThreadClocks | None = None
 
     def begin(self) -> None:
         self.begun_at, self.first_at, self.ended_at = time.monotonic(), None, None
-        self.taker = threading.get_native_id()
+        self.clocks = ThreadClocks()
+
+    def age(self) -> float:
+        """Return how many seconds it has lasted."""
+        return 0.0 if self.begun_at is None else (self.ended_at or time.monotonic()) - self.begun_at
 
     def end(self) -> None:
         """Note the end; the second time changes nothing."""
-        self.ended_at = self.ended_at or time.monotonic()
+        if self.ended_at is None:
+            self.ended_at = time.monotonic()
+            if self.clocks is not None:
+                self.clocks.end()
 
 
 class PartFacts(NamedTuple):
@@ -269,7 +253,8 @@ class PartFacts(NamedTuple):
         worked: How long it took in worker threads and processes.
         offered: How long all of these could have worked; None if their number does not change.
         workers: Number of workers; 0 if it runs in the consuming thread.
-        natives: The native numbers of its threads and processes, as far as they are known.
+        running: Number of its threads and processes that run now.
+        clocks: The clocks of its threads and processes; None if it has none, or they are unknown.
         ahead: Statistics of elements taken ahead; None for steps without a read-ahead thread.
         threads: These threads.
         settings: Its options.
@@ -284,7 +269,8 @@ class PartFacts(NamedTuple):
     worked: float
     offered: float | None
     workers: int
-    natives: Sequence[int]
+    running: int
+    clocks: Clocks | None
     ahead: QueueStats | None
     threads: Sequence[PrefetchThread]
     settings: dict[str, Any]
@@ -302,6 +288,9 @@ class LoopFacts(NamedTuple):
         inputs: Numbers of its input parts or queues.
         taken: Number of elements taken, and how many seconds it has waited for them.
         unit: What its elements are called, in the plural.
+        clocks: The clocks of the consuming thread; None if unknown.
+        passes: Number of passes over the dataset in these figures.
+        before: The sum of the short passes before it; None if there are none.
     """
 
     name: str
@@ -313,3 +302,56 @@ class LoopFacts(NamedTuple):
     inputs: Sequence[int]
     taken: tuple[int, float]
     unit: str
+    clocks: Clocks | None
+    passes: int = 1
+    before: LoopFacts | None = None
+
+
+class Ended:
+    """Keeps the facts of the main loop that ended while a watcher exists, because a `for` loop keeps no iterator.
+
+    Attributes:
+        watchers: The watchers, the latest last.
+    """
+
+    def __init__(self) -> None:
+        self.watchers: list[Any] = []
+        self._last: tuple[int, LoopFacts] | None = None
+
+    def note(self, loop: Any, facts: Callable[[], LoopFacts]) -> None:
+        """Record the end of a loop, unless the last one took more than twice as long.
+
+        Args:
+            loop: The iterator.
+            facts: Returns its facts.
+        """
+        found = loops.number(loop) if self.watchers else None
+        if found is not None:
+            new = facts()
+            if self._last is None or new.times.age() >= self._last[1].times.age() / 2:
+                self._last = found, new._replace(state="closed" if new.state == "closed" else "ended")
+
+    def last(self) -> tuple[int, LoopFacts] | None:
+        """Return the recorded loop, as its number and facts; None if there is none."""
+        return self._last
+
+    def leave(self, watcher: Any) -> None:
+        """Record the end of a watcher; can be called again after Ctrl-C."""
+        if watcher in self.watchers:
+            self.watchers.remove(watcher)
+        if not self.watchers:
+            self._last = None
+
+    def forget(self) -> None:
+        """Keep nothing: in the child of a fork nobody watches."""
+        self.watchers.clear()
+        self._last = None
+
+
+ended = Ended()
+
+
+def facts_of_loops() -> dict[int, LoopFacts]:
+    """Return the facts of each live iterator, and of the recorded one that has ended, by number."""
+    found = {} if (last := ended.last()) is None else dict([last])
+    return found | {number: loop._facts() for number, loop in loops.numbered()}

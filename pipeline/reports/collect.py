@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.diagnostics import live
+from pipeline.diagnostics.clocks import Clocks
+from pipeline.diagnostics.earlier import LONG, with_earlier
 from pipeline.diagnostics.live import LoopFacts, PartFacts
 from pipeline.diagnostics.workers import WorkerGroup
-from pipeline.reports.looks import Clocks, Counts, Look, look, processors
+from pipeline.reports.looks import Counts, Look, look, processors
 from pipeline.reports.model import Edge, Level, Progress, Stage, Tank, Verdict
 from pipeline.reports.report import Report
 from pipeline.reports.verdict import judge
@@ -28,26 +30,39 @@ def collect(looks: Sequence[Look], only: Any = None) -> Report:
         looks: Those of a monitor, oldest first; none without a monitor.
         only: An iterator: leave out what does not lead to it.
     """
-    return _Collector(looks, only).report()
+    return _Collector(looks, None if only is None else live.loops.number(only) or 0).report()
 
 
 class _Collector:
-    """Holds what is alive for the time that it takes to make one report."""
+    """Holds the facts of one moment while a report is made of them.
 
-    def __init__(self, looks: Sequence[Look], only: Any) -> None:
+    Args:
+        looks: As in `collect`.
+        only: The number of the iterator; None for all.
+    """
+
+    def __init__(self, looks: Sequence[Look], only: int | None) -> None:
         self.looks = self.all_looks = looks
         self.alone = only is not None
-        self.now = look()
+        loops = live.facts_of_loops()
+        self.loops = loops if only is None else {number: loops[number] for number in loops.keys() & {only}}
+        if only in self.loops:
+            self._add_earlier_passes(only)
+        self.now = look(loops=self.loops)
         self.queues = dict(live.queues.numbered())
         self.readers = dict(live.readers.numbered())
         self.groups: dict[int, WorkerGroup] = {
             number: group for number, group in live.groups.numbered() if not _is_producer(group.queue)
         }
-        loops = {number: loop for number, loop in live.loops.numbered() if only in (None, loop)}
-        self.loops: dict[int, LoopFacts] = {number: loop._facts() for number, loop in loops.items()}
-        self.running = [loops[number] for number, facts in self.loops.items() if facts.state == "running"]
         self.edges = list(dict.fromkeys(edges_of(self.groups, self.readers, self.loops)))
         self.begin, self.end, self.least = self._window()
+
+    def _add_earlier_passes(self, number: int) -> None:
+        """Look at a short pass together with the short ones before it."""
+        facts = self.loops[number]
+        if facts.before is not None and facts.times.age() < LONG:
+            self.loops[number] = with_earlier(facts, facts.before)
+            self.looks = ()
 
     def _window(self) -> tuple[float, float, float]:
         """Return the begin and the end of the time that the report is about, and its least length."""
@@ -71,6 +86,9 @@ class _Collector:
         return max(self.end - self.begin, self.least)
 
     def report(self) -> Report:
+        if not self.alone and len(self.loops) == 1 and not (self.queues or self.readers or self.groups):
+            (only,) = self.loops
+            return _Collector(self.all_looks, only).report()
         made = [self._queue(number, queue) for number, queue in self.queues.items()]
         made += [self._reader(number, reader) for number, reader in self.readers.items()]
         made += [self._function(number, group) for number, group in self.groups.items()]
@@ -96,7 +114,15 @@ class _Collector:
         """Judge each loop by its own life: the only one, or all that run."""
         if self.alone:
             return judge(report)
-        return [verdict for loop in self.running for verdict in collect(self.all_looks, loop).verdicts]
+        return [
+            verdict for number in self._judged() for verdict in _Collector(self.all_looks, number).report().verdicts
+        ]
+
+    def _judged(self) -> list[int]:
+        """Return the iterators that run; if none does, the one that ran for longest."""
+        running = [number for number, facts in self.loops.items() if facts.state == "running"]
+        ended = {number: facts.times.age() for number, facts in self.loops.items() if facts.times.begun_at is not None}
+        return running or sorted(ended, key=lambda number: (ended[number], number))[-1:]
 
     # One stage each
 
@@ -145,7 +171,7 @@ class _Collector:
         waits_in = _share(sum(each.dequeue_wait_s for each in inputs), total)
         waits_out = _share(change.enqueue_wait_s * group.size / max(1, self._fillers(group.queue)), total)
         running = sum(end is None for _, end in times.values())
-        cpu, wanted = self._clocks(number, alone=True)
+        cpu, wanted = self._clocks(number)
         return Stage(
             number,
             "function",
@@ -167,13 +193,13 @@ class _Collector:
         change = self._since(part.number, Counts(part.elements, part.seconds, part.worked, part.offered or 0.0))
         in_workers, taken = part.settings["in_workers"], _share(change.seconds, self.seconds)
         offered = self.seconds * max(1, part.workers) if part.offered is None else change.offered
-        cpu, wanted = self._clocks(part.number, alone=bool(part.threads))
+        cpu, wanted = self._clocks(part.number)
         stage = Stage(
             part.number,
             part.kind,
             part.name,
             threads=part.workers if in_workers else len(part.threads),
-            running=len(part.natives),
+            running=part.running,
             elements=part.elements,
             rate=change.elements / self.seconds,
             busy=min(1.0, _share(change.worked, offered) + (0.0 if in_workers else taken)),
@@ -210,7 +236,7 @@ class _Collector:
             dropped=facts.dropped,
             first_s=None if times.first_at is None or times.begun_at is None else times.first_at - times.begun_at,
             age_s=None if times.begun_at is None else (times.ended_at or self.now.at) - times.begun_at,
-            settings={"kind": "dataset", "unit": facts.unit},
+            settings={"kind": "dataset", "unit": facts.unit, "passes": facts.passes},
         )
 
     # What the stages are made of
@@ -237,20 +263,17 @@ class _Collector:
         mean = sum(level.size for level in levels) / len(levels) if levels else float(stats.size)
         return Tank(stats, least, mean, _share(change.full_s, seconds), _share(change.empty_s, seconds), levels)
 
-    def _clocks(self, number: int, alone: bool = False) -> tuple[float | None, float | None]:
-        """Return how many processors the threads of a stage kept busy and wanted.
-
-        Args:
-            number: Of the stage.
-            alone: The threads began with the stage, so that the first look need not know them.
-        """
+    def _clocks(self, number: int) -> tuple[float | None, float | None]:
+        """Return how many processors the threads of a stage kept busy and wanted."""
         known = [(each.at, each.clocks[number]) for each in self.looks if number in each.clocks]
-        if alone and known and number not in self.looks[0].clocks:
-            known.insert(0, (max(self.looks[0].at, self.begin), Clocks()))
+        if not known and number in self.now.clocks:
+            known = [(self.end, self.now.clocks[number])]
+        if not self.looks or number not in self.looks[0].clocks:  # they began with the stage
+            known.insert(0, (self.begin, Clocks()))
         if len(known) < 2:
             return None, None
         (begin, before), (end, after) = known[0], known[-1]
-        seconds = max(end - begin, 1e-9)
+        seconds = max(min(end, self.end) - begin, 1e-9)
         return (after.cpu - before.cpu) / seconds, (after.wanted - before.wanted) / seconds
 
     def _fillers(self, queue: Any) -> int:

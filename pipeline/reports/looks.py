@@ -1,32 +1,31 @@
-"""Looks at a run: counters that are kept anyway, read at one moment; and the clocks of threads, for a monitor."""
+"""Looks: the counters of a run at one moment, and the extra measurements of a monitor."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics import live
+from pipeline.diagnostics.clocks import Clocks, clocks
 from pipeline.diagnostics.frames import last_wait
 from pipeline.diagnostics.live import LoopFacts
 from pipeline.stats import QueueStats
 
 _HELD = 50e-6  # seconds: some thread held the GIL if it took longer than this to get it
-_LONGEST = 0.01  # seconds: a thread that holds it longer has no processor, which is another matter
+_LONGEST = 0.01  # seconds: after a longer wait the thread had no processor, so the GIL is not the reason
 
 
 class Counts(NamedTuple):
-    """Counters of a reader, a step of a dataset, or an iterator. They only grow.
+    """Counters of a reader, a step or an iterator. They only grow.
 
     Attributes:
-        elements: Elements that came out of it, or were taken by it.
-        seconds: How long a step took in the thread that takes elements, or an iterator waited.
-        worked: How long the workers of a step have worked.
-        offered: How long they could have worked, where their number changes.
+        elements: Elements produced by it, or taken by an iterator.
+        seconds: Seconds that a step took in the consuming thread, or that an iterator waited.
+        worked: Seconds that its workers have worked.
+        offered: Seconds that they could have worked, if their number changes.
     """
 
     elements: int = 0
@@ -35,27 +34,15 @@ class Counts(NamedTuple):
     offered: float = 0.0
 
 
-class Clocks(NamedTuple):
-    """The time that threads had of the processors so far, in seconds.
-
-    Attributes:
-        cpu: How long they ran.
-        wanted: How long they ran, or could have run and waited for a processor.
-    """
-
-    cpu: float = 0.0
-    wanted: float = 0.0
-
-
 class Look(NamedTuple):
-    """Counters of one moment, by the numbers of the things they belong to. It keeps none of these things alive.
+    """The counters of one moment, by stage number. It keeps no stage alive.
 
     Attributes:
         at: The time, by `time.monotonic`.
-        queues: The statistics of each queue, and of each step that takes elements ahead.
-        counts: The counters of each reader, step and iterator.
-        clocks: Those of the threads of each queue runner, step and iterator. Empty without a monitor.
-        probed, held: Seconds over which the GIL was asked for, and those in which some thread held it.
+        queues: Statistics of each queue, and of each read-ahead step.
+        counts: Counters of each reader, step and iterator.
+        clocks: Clocks of the threads of each step and iterator, and with a monitor of each queue runner.
+        probed, held: Seconds during which the GIL was probed, and seconds during which another thread held it.
     """
 
     at: float
@@ -66,25 +53,38 @@ class Look(NamedTuple):
     held: float = 0.0
 
 
-def look(watch: Watch | None = None) -> Look:
-    """Read the counters of everything that is alive; `watch` adds what only a monitor measures."""
+def look(watch: Watch | None = None, loops: Mapping[int, LoopFacts] | None = None) -> Look:
+    """Read the counters of all live stages.
+
+    Args:
+        watch: Adds the measurements of a monitor.
+        loops: The iterators; None for all.
+    """
     queues = {number: queue.stats() for number, queue in live.queues.numbered()}
     counts = {number: Counts(reader._counts()[0]) for number, reader in live.readers.numbered()}
-    loops = {number: loop._facts() for number, loop in live.loops.numbered()}
+    loops = live.facts_of_loops() if loops is None else loops
     for number, facts in loops.items():
         counts[number] = Counts(*facts.taken)
         for part in facts.parts:
             counts[part.number] = Counts(part.elements, part.seconds, part.worked, part.offered or 0.0)
             if part.ahead is not None:
                 queues[part.number] = part.ahead
+    known = dict(_clocks_of(loops))
     if watch is None:
-        return Look(time.monotonic(), queues, counts, {})
+        return Look(time.monotonic(), queues, counts, known)
     watch.look(loops)
-    return Look(time.monotonic(), queues, counts, watch.clocks(), watch.probed, watch.held)
+    return Look(time.monotonic(), queues, counts, known | watch.clocks(), watch.probed, watch.held)
+
+
+def _clocks_of(loops: Mapping[int, LoopFacts]) -> Iterator[tuple[int, Clocks]]:
+    """Yield the clocks of each iterator and step that has some."""
+    for number, facts in loops.items():
+        found = [(number, facts.clocks), *((part.number, part.clocks) for part in facts.parts)]
+        yield from ((each, known) for each, known in found if known is not None)
 
 
 class Watch:
-    """What a monitor measures besides counters: clocks of threads, the queues they wait for, and the GIL.
+    """The measurements of a monitor: clocks of queue runners' threads, inputs of all threads, and the GIL.
 
     Thread safety: one thread measures; any thread may read.
 
@@ -93,35 +93,32 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        self._clocks: dict[int, dict[int, Clocks]] = {}  # by stage, then by the native number of the thread
+        self._clocks: dict[int, dict[int, Clocks]] = {}  # by queue runner, then by native thread id
         self.probed = self.held = 0.0
 
     def note_lock(self, slept: float, delay: float) -> None:
         """Note how long it took to get the GIL after some seconds without it.
 
-        If another thread held it just then, this counts for all that time: a share of many such moments is one of time.
+        If another thread held the GIL, the whole span counts as held. Over many spans this gives the share.
         """
         span = slept + min(delay, _LONGEST)
         self.probed += span
         self.held += span if delay > _HELD else 0.0
 
     def look(self, loops: Mapping[int, LoopFacts]) -> None:
-        """Read the clocks of all threads that still run, and note which queue each has waited for."""
+        """Read the clocks of running queue runners, and note the queue for which each thread last waited."""
         for number, group in live.groups.numbered():
             for thread, (_, ended) in group.times().items():
                 if ended is None:
                     self._read(number, thread.native_id)
                     _note_input(thread, group.inputs, group.queue)
-        for number, facts in loops.items():
-            self._read(number, facts.times.taker)
+        for facts in loops.values():
             for part in facts.parts:
-                for native in part.natives:
-                    self._read(part.number, native)
                 for each in part.threads:
                     _note_input(each.thread, each.inputs, None)
 
     def clocks(self) -> dict[int, Clocks]:
-        """Return the clocks of each stage, of threads that have ended too."""
+        """Return the clocks of each queue runner, including its ended threads."""
         known = {number: list(each.copy().values()) for number, each in self._clocks.copy().items()}
         return {
             number: Clocks(sum(one.cpu for one in each), sum(one.wanted for one in each))
@@ -135,29 +132,10 @@ class Watch:
 
 
 def _note_input(thread: threading.Thread, inputs: Any, filled: Any) -> None:
-    """If the last queue that a thread waited for is one that it takes from, note that."""
+    """Note the last queue for which a thread waited as its input, if the thread takes from it."""
     wait = last_wait(thread)
     if wait is not None and wait[1].startswith("dequeue") and wait[0] is not filled:
         inputs.add(wait[0])
-
-
-def clocks(native: int | None) -> Clocks | None:
-    """Return the clocks of a thread, by its native number; None if it has ended, or the system cannot tell.
-
-    The number of a process stands for its main thread.
-
-    Linux gives both in a file. The number of a thread also makes the number of its CPU clock, so that asking for one
-    that ends meanwhile is an error. (`time.pthread_getcpuclockid` would read memory that is no longer the thread's.)
-    """
-    if native is None or not sys.platform.startswith("linux"):
-        return None
-    with contextlib.suppress(OSError, ValueError), open(f"/proc/{native}/schedstat") as file:
-        cpu, waited, _ = map(int, file.read().split())
-        return Clocks(cpu * 1e-9, (cpu + waited) * 1e-9)
-    with contextlib.suppress(OSError):
-        seconds = time.clock_gettime((~native << 3) | 6)
-        return Clocks(seconds, seconds)
-    return None
 
 
 def processors() -> int:

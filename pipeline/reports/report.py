@@ -54,12 +54,10 @@ class Report:
     def starved(self) -> str:
         """How many processors other programs took from this one, as text; "" if it lacked less than half of one."""
         had, wanted = (sum(getattr(stage, each) or 0.0 for stage in self.stages) for each in ("cpu", "wanted"))
+        wanted = min(wanted, self.processors)
         if self.seconds < 1 or wanted - had <= max(_HALF, _STARVED * wanted):
             return ""
-        return (
-            f"CPU-starved: threads could use {wanted:.1f} processors and had {had:.1f} of {self.processors}; other "
-            "processes used the rest"
-        )
+        return f"CPU-starved: it had {had:.1f} of the {wanted:.1f} processors that it could use, as other programs run"
 
     def stage(self, number: int) -> Stage:
         """Return the stage with this `id`; KeyError if there is none."""

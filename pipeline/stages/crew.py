@@ -8,9 +8,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future
-from typing import Any
+from typing import Any, TypeAlias
 
 from pipeline._meter import Meter, working_for_others
+from pipeline.diagnostics.clocks import delay
 from pipeline.diagnostics.wording import named
 from pipeline.errors import AbortedError, ResourceExhaustedError
 from pipeline.on_error import set_on
@@ -52,9 +53,11 @@ _LOOK = 0.1
 # Seconds between checks for a late input while workers are busy.
 _SOON = 0.002
 
-# A worker's result for a chunk: blocks and skipped errors in order; and per step the seconds, processor seconds and
-# number of outputs.
-_Made = tuple[list[Any], list[tuple[float, float, int]]]
+# Per step of a chunk: seconds, CPU seconds, seconds of waiting for a processor, and the number of outputs.
+_Times: TypeAlias = "tuple[float, float, float, int]"
+
+# A worker's result for a chunk: blocks and skipped errors in order, and the times of each step.
+_Made: TypeAlias = "tuple[list[Any], list[_Times]]"
 
 
 def make_chunk(
@@ -88,7 +91,11 @@ def make_chunk(
         seconds, cpu = time.perf_counter() - began, time.thread_time() - began_cpu
         total = sum(step.seconds for step in steps) or 1e-9
         shares = [step.seconds / total for step in steps]
-        return parts, [(seconds * share, cpu * share, step.count) for share, step in zip(shares, steps, strict=True)]
+        delayed = delay()
+        return parts, [
+            (seconds * share, cpu * share, delayed * share, step.count)
+            for share, step in zip(shares, steps, strict=True)
+        ]
     finally:
         this_thread.within = outer
         working_for_others(False)
@@ -135,27 +142,34 @@ class Segment:
     ) -> None:
         self.steps, self.limits = steps, limits
         self.meters = [None if each is None else each.meter for each in measured]
+        self._measured = [each for each in measured if each is not None]
         self.workers, self.owned = workers, owned
         keys = within if workers is None else within | {workers.key}
         self.draws = [step.draw for step in steps]
         self.call = functools.partial(make_chunk, [step.anew(_SENT_APART) for step in steps], mark(), keys)
         self._stage, self._own = stage, own
         self._times = StepTimes(own, self.meters, stage)
-        for each in measured:
-            if each is not None:
-                each.workers = workers
+        for each in self._measured:
+            each.workers = workers
+
+    def note_sent(self, seconds: float) -> None:
+        """Add the time that it took to submit a chunk, such as to pickle its inputs."""
+        if self.workers is not None and self.workers.count:  # else submitting is the work itself
+            for each in self._measured:
+                each.sending += seconds
 
     def skipped(self, part: SkippedAt) -> Skipped:
         """Return a skipped error with the counter for it."""
         return Skipped(part.error, self.limits[part.step].note)
 
-    def note(self, times: Sequence[tuple[float, float, int]], waited: float) -> None:
+    def note(self, times: Sequence[_Times], waited: float) -> None:
         """Add the workers' time per step, and charge the waiting time to the slowest step."""
+        apart = self.workers is not None and self.workers.count > 0  # else the caller's clocks have it
         slowest = max(range(len(times)), key=lambda i: times[i][0])
-        for i, (meter, (seconds, _, count)) in enumerate(zip(self.meters, times, strict=True)):
+        for i, (meter, (seconds, cpu, delayed, count)) in enumerate(zip(self.meters, times, strict=True)):
             if meter is None or self._stage is None:
                 continue
-            meter.work(seconds)
+            meter.work(seconds, cpu * apart, delayed * apart)
             meter.count(count)
             if i == slowest and meter is not self._stage:
                 meter.take_over(self._stage, waited, 0)
@@ -534,6 +548,7 @@ class Crewed(Maker):
         assert workers is not None
         error, sent = block.error, Block(block.values, block.numbers)
         call: Any = _InProcess(segment.call, self._clock) if workers.in_process else segment.call
+        began = time.perf_counter()
         try:
             future = workers.submit(call, segment.draws, sent)
         except (ResourceExhaustedError, RuntimeError) as refused:
@@ -544,6 +559,7 @@ class Crewed(Maker):
             refusal = AbortedError(None, None, f"the workers took no more work: {named(refused)}")
             refusal.__cause__ = refused
             return [failed(refusal)]
+        segment.note_sent(time.perf_counter() - began)
         task = Task(block, future, cancelled)
         if not self._ordered:
             task.watch(self._bell)

@@ -344,6 +344,7 @@ def _fetch(
         source.close()
     except BaseException as error:
         last = error, None, room
+    thread.clocks.end()
     ready.put(last)
 
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import pipeline
+from pipeline.reports.advice import HOGGED
 from pipeline.reports.looks import processors
 from pipeline.reports.sampler import Sampler
-from pipeline.reports.verdict import HOGGED
 
 BATCH = 8
 FEW = 6  # batches

@@ -28,7 +28,7 @@ class Clockwork(Executor):
         results, times = call(draws, block)
         self.sizes.append(len(block))
         future = Future()
-        future.set_result((results, [(self._seconds * len(block), cpu, count) for _, cpu, count in times]))
+        future.set_result((results, [(self._seconds * len(block), *rest) for _, *rest in times]))
         return future
 
 

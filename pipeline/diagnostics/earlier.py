@@ -1,0 +1,86 @@
+"""The short passes before this one: a report judges several epochs together if each is too short alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pipeline.diagnostics.clocks import Clocks
+from pipeline.diagnostics.live import LoopFacts, LoopTimes, PartFacts
+from pipeline.stats import QueueStats
+
+LONG = 1.0  # seconds of a pass that is judged alone
+_SHORTEST = 0.01  # seconds of a pass that is noted: a hundred shorter ones make no verdict
+
+_notes: WeakKeyDictionary[Any, LoopFacts] = WeakKeyDictionary()
+
+
+def passes_before(recipe: object) -> LoopFacts | None:
+    """Return the sum of the short passes over a dataset since its last long one; None if there are none."""
+    return _notes.get(recipe)
+
+
+def note_pass(recipe: object, seconds: float, facts: Callable[[], LoopFacts]) -> None:
+    """Note a pass that has ended."""
+    if seconds >= LONG:
+        _notes.pop(recipe, None)
+    elif seconds >= _SHORTEST:
+        _notes[recipe] = with_earlier(facts(), _notes.get(recipe))
+
+
+def with_earlier(facts: LoopFacts, before: LoopFacts | None) -> LoopFacts:
+    """Return the facts of a pass and those before it, as if they were one that began earlier."""
+    if before is None or [each.name for each in before.parts] != [each.name for each in facts.parts]:
+        return facts
+    return facts._replace(
+        errors=facts.errors + before.errors,
+        dropped=facts.dropped + before.dropped,
+        times=_longer(facts.times, before.times),
+        parts=[_sum(one, other) for one, other in zip(facts.parts, before.parts, strict=True)],
+        taken=(facts.taken[0] + before.taken[0], facts.taken[1] + before.taken[1]),
+        clocks=_both(facts.clocks, before.clocks),
+        passes=facts.passes + before.passes,
+    )
+
+
+def _longer(times: LoopTimes, before: LoopTimes) -> LoopTimes:
+    made, begun = LoopTimes(), times.begun_at
+    if begun is not None:
+        made.begun_at, made.ended_at = begun - before.age(), times.ended_at
+        if times.first_at is not None:
+            first = 0.0 if before.first_at is None else before.first_at - (before.begun_at or 0.0)
+            made.first_at = times.first_at - before.age() + first
+    return made
+
+
+def _sum(part: PartFacts, before: PartFacts) -> PartFacts:
+    settings = part.settings
+    if "sending" in settings:
+        settings = settings | {"sending": settings["sending"] + before.settings.get("sending", 0.0)}
+    return part._replace(
+        elements=part.elements + before.elements,
+        seconds=part.seconds + before.seconds,
+        worked=part.worked + before.worked,
+        offered=None if part.offered is None else part.offered + (before.offered or 0.0),
+        clocks=_both(part.clocks, before.clocks),
+        ahead=None if part.ahead is None or before.ahead is None else _longer_queue(part.ahead, before.ahead),
+        settings=settings,
+    )
+
+
+def _longer_queue(stats: QueueStats, before: QueueStats) -> QueueStats:
+    return stats._replace(
+        enqueued=stats.enqueued + before.enqueued,
+        dequeued=stats.dequeued + before.dequeued,
+        high_water=max(stats.high_water, before.high_water),
+        enqueue_wait_s=stats.enqueue_wait_s + before.enqueue_wait_s,
+        dequeue_wait_s=stats.dequeue_wait_s + before.dequeue_wait_s,
+        empty_s=stats.empty_s + before.empty_s,
+        full_s=stats.full_s + before.full_s,
+        age_s=stats.age_s + before.age_s,
+    )
+
+
+def _both(one: Clocks | None, other: Clocks | None) -> Clocks | None:
+    return None if one is None or other is None else one.plus(other)

@@ -1,0 +1,209 @@
+"""Advice: how many workers to try, the speed-up to expect, and how to say it."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from pipeline.reports.model import Stage
+from pipeline.reports.report import Report
+from pipeline.reports.words import unit
+
+WORTH = 1.1  # speed-up below which nothing is advised
+LEAST = 0.75  # smallest part of the largest possible speed-up; `make verdicts` checks it
+MOSTLY = 0.5  # share of the time
+HOGGED = 0.7  # share of the time during which some thread holds the GIL
+
+_TRIFLE = 20e-6  # seconds: handing a shorter call to a worker costs about as much as the call
+_MOST_AT_ONCE = 4  # largest factor by which to increase the number of workers
+_EXACT = 3.0  # smaller speed-ups are printed with a decimal
+_HALF = 0.5  # processors
+_HANDED_OVER = 1.15  # factor by which handing over the GIL slows threads, at most; `make verdicts` checks it
+_AT_ONCE = 1.2  # processors: threads that want more run at the same time, so without the GIL
+
+COMPUTES, WAITS, UNKNOWN = ", computing", ", waiting for I/O", ""
+LESS_WORK = "To go faster, do less work per example."
+
+
+class Offer(NamedTuple):
+    """A number of workers to try.
+
+    Attributes:
+        value: The number.
+        knob: The argument to write.
+        most: The largest possible speed-up.
+        gain, least: The largest and smallest speed-up to promise; None if it is unknown whether the function computes.
+        text: The advice as a sentence.
+    """
+
+    value: int
+    knob: str
+    most: float
+    gain: float | None
+    least: float | None
+    text: str
+
+
+def of_files(how: str) -> str:
+    """Return the advice for a source of files."""
+    if how == WAITS:
+        return "Faster storage or a local copy of its files would help."
+    return "It would help to read less, such as fewer columns, or another file format."
+
+
+def too_brief(report: Report, slow: Stage, share: float) -> str:
+    """Return the advice for calls that are too short for workers; "" for longer calls and for other steps.
+
+    Args:
+        report: The run.
+        slow: The function or source.
+        share: The share of the time spent in its calls.
+    """
+    inputs = report.before(slow) or [slow]  # a filter is called more often than it returns
+    calls = sum(each.rate for each in inputs)
+    if slow.kind not in ("function", "source") or not calls or share >= _TRIFLE * calls:
+        return ""
+    batches = unit(inputs[0]) == "batches"
+    takes = (
+        f"It takes about {figure(max(0.1, 1e6 * share / calls))} µs {'a batch' if batches else 'an example'}, "
+        "too short for workers"
+    )
+    if slow.settings.get("in_workers"):
+        takes += ": `workers=` costs more than it saves"
+    if slow.kind == "source":
+        return f"{takes}. {LESS_WORK}"
+    if batches:
+        return f"{takes}. To go faster, make larger batches."
+    lines = any(each.kind == "source" and each.name.split()[0] == "text" for each in report.stages)
+    csv = ", or read CSV lines by `pipeline.csv`" if lines else ""
+    return f"{takes}. To go faster, work on whole batches, by `.batch(n).map_batches(...)`{csv}."
+
+
+def delayed(stage: Stage) -> float:
+    """Return the number of processors for which a stage waited; 0 if unknown."""
+    return (stage.wanted or 0.0) - (stage.cpu or 0.0)
+
+
+def why_no_more(report: Report, how: str) -> str:
+    """Return a sentence on why more workers gain nothing; "" if at least half a processor is free."""
+    if how != COMPUTES and (report.lock or 0.0) > HOGGED:
+        return f"The GIL is held {report.lock:.0%} of the time. "
+    number, known = report.processors, [stage.cpu for stage in report.stages if stage.cpu is not None]
+    if known and number - sum(known) >= _HALF:
+        return ""
+    return f"{'The only processor is' if number == 1 else f'All {number} processors are'} used. "
+
+
+def why_idle(report: Report, slow: Stage) -> str:
+    """Return the advice for workers that keep a thread waiting although they are mostly idle."""
+    if made_by(slow) == "pipeline.threads":
+        return "They wait for the slowest, as examples take unequal time: if any order will do, pass `ordered=False`."
+    if slow.settings.get("sending", 0.0) > MOSTLY * taken(slow) * report.seconds:
+        return "Its inputs take long to send: send less, such as file names, and read in the function."
+    return "Its results take long to come back: return less, or smaller dtypes."
+
+
+def more_workers(
+    report: Report,
+    now: int,
+    work: float,
+    share: float,
+    limit: float,
+    how: str,
+    made_by: str = "pipeline.threads",
+    wanted: float = 0.0,
+) -> Offer:
+    """Return the number of workers that would keep up, and the speed-up.
+
+    Args:
+        report: The run.
+        now: The current number.
+        work: The average number at work.
+        share: The number that does the current work.
+        limit: The share of the time that everything else takes; more workers cannot lower it.
+        how: Whether they compute.
+        made_by: The function that makes them.
+        wanted: The processors that they used or waited for.
+    """
+    value = max(now + 1, min(math.ceil(work / limit), _MOST_AT_ONCE * now))
+    in_threads = made_by == "pipeline.threads"
+    advice, handed = "Try", 1.0
+    if how == COMPUTES:
+        value = min(value, report.processors)
+        if holds_lock(report, made_by, wanted):
+            if now > 1 and value > 1:
+                advice, handed = f"Its {now} threads take turns at the GIL: try", _HANDED_OVER
+            made_by, in_threads = "pipeline.processes", False
+            share = min(share, 1.0)  # only one holds the GIL at a time
+    elif how == UNKNOWN and now == 1 and in_threads and report.processors > 1:
+        made_by, in_threads, value = "pipeline.processes", False, min(value, report.processors)  # it may compute
+    most = min(1 / max(limit, share / value), _room(report, in_threads)) * handed
+    knob = f"{made_by}({value})" if made_by.startswith("pipeline.") and not in_threads else str(value)
+    if how == UNKNOWN:
+        return Offer(value, knob, most, None, None, f"Try `workers={knob}`: up to {figure(most)} times as fast.")
+    least = least_of(most)
+    if how == COMPUTES:  # two processors may be one core
+        least = min(least, max(1.0, 1 / max(limit, 2 * share / value)))
+    return Offer(value, knob, most, most, least, f"{advice} `workers={knob}`{between(least, most)}.")
+
+
+def _room(report: Report, in_threads: bool) -> float:
+    """Return the speed-up that free processors allow, and for threads the GIL."""
+    used = sum(stage.cpu or 0.0 for stage in report.stages)
+    lock = (report.lock or 0.0) if in_threads else 0.0
+    return min(report.processors / max(used, 1e-3), 1 / max(lock, 1e-3))
+
+
+def holds_lock(report: Report, made_by: str, wanted: float) -> bool:
+    """Return whether a computing function holds the GIL, in threads or in the caller.
+
+    Args:
+        report: The run.
+        made_by: The function that makes its workers.
+        wanted: The processors that they used or waited for.
+    """
+    held = wanted < _AT_ONCE if report.lock is None else report.lock > HOGGED
+    return made_by == "pipeline.threads" and held
+
+
+def taken(part: Stage) -> float:
+    """Return the share of its thread's time that a step took; for workers, the share that the thread waited."""
+    return float(part.settings.get("taken", 0.0))
+
+
+def made_by(part: Stage) -> str:
+    """Return the function that made the workers of a step; "" without workers."""
+    return str(part.settings.get("made_by", ""))
+
+
+def how_workers(report: Report, slow: Stage) -> str:
+    """Return whether the workers of a step compute."""
+    if slow.wanted is None or not slow.busy:
+        return UNKNOWN
+    at_work = slow.busy * slow.threads
+    if holds_lock(report, made_by(slow), slow.wanted or 0.0):
+        at_work = min(at_work, 1.0)  # the others wait for the GIL
+    return COMPUTES if slow.wanted > MOSTLY * at_work else WAITS
+
+
+def least_of(gain: float) -> float:
+    """Return the smallest speed-up to expect if the largest is `gain`."""
+    return max(1.0, LEAST * gain)
+
+
+def times(gain: float) -> str:
+    """Return a speed-up as a range in words."""
+    return between(least_of(gain), gain)
+
+
+def between(least: float, most: float) -> str:
+    """Return a range of speed-ups in words; "" if it is not worth a change."""
+    if most <= WORTH:
+        return ""
+    low, high = figure(max(1.0, least)), figure(most)
+    return f": {low} to {high} times as fast" if low != high else f": about {high} times as fast"
+
+
+def figure(times: float) -> str:
+    """Return a number for people."""
+    return f"{times:.1f}".removesuffix(".0") if times < _EXACT else f"{times:.0f}"

@@ -1,0 +1,113 @@
+"""Short epochs of one dataset, each too short to judge, and what reports and monitors print of them."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+
+import pipeline
+
+
+def fetch(number):
+    time.sleep(0.005)
+    return np.float32(number)
+
+
+def passes(data):
+    """Run epochs of 0.3 s for ever; yield the report of each."""
+    for epoch in itertools.count():
+        with iter(data.epoch(epoch)) as batches:
+            list(batches)
+            yield batches.report()
+
+
+def test_short_epochs_are_judged_together():
+    reports = passes(pipeline.dataset(range(60)).map(fetch).batch(10).prefetch(2))
+    first = next(reports)
+    assert first.verdict.text == f"Too short to judge ({first.seconds:.2f} s): let it run for 1 s or more."
+    last = first
+    for report in itertools.islice(reports, 10):
+        assert report.seconds > last.seconds
+        last = report
+        if report.verdict.kind != "short":
+            break
+        count = round(report.stage(report.verdict.loop).elements / 6)
+        assert report.verdict.text.startswith(f"Too short to judge ({count} epochs, ")
+    assert last.seconds >= 1
+    assert "`fetch`" in last.verdict.text
+    (function,) = (stage for stage in last.stages if stage.kind == "function")
+    assert 30 < function.rate < 210  # of the passes, not of their sum over the last one
+    assert function.busy > 0.5
+
+
+def test_an_epoch_that_is_left_early_counts():
+    data = pipeline.dataset(itertools.count()).map(fetch).batch(10)
+    for _ in range(40):
+        for _ in itertools.islice(data, 2):
+            pass
+    batches = iter(data)
+    next(batches)
+    assert batches.report().verdict.kind != "short"
+    batches.close()
+
+
+def test_a_long_epoch_stands_alone():
+    data = pipeline.dataset(range(220)).map(fetch).batch(10)
+    for _ in range(2):
+        batches = iter(data)
+        list(batches)
+        report = batches.report()
+        assert report.stages[1].elements == 220
+    small = iter(data)
+    next(small)
+    assert small.report().verdict.kind == "short"  # the long one is not added to it
+    small.close()
+
+
+def test_other_recipes_stand_alone():
+    source = pipeline.dataset(range(60)).map(fetch)
+    list(source.batch(10))
+    batches = iter(source.batch(20))
+    list(batches)
+    assert batches.report().stages[1].elements == 60
+
+
+@pytest.mark.parametrize("leaves", [True, False], ids=["break", "end"])
+def test_a_monitor_ends_with_the_verdict_on_a_loop_that_is_gone(leaves, capfd):
+    with pipeline.monitor(interval=0.05, show="plain"):
+        for done, _ in enumerate(pipeline.dataset(range(250)).map(fetch).batch(10), 1):
+            if leaves and done == 24:
+                break
+        list(pipeline.dataset(range(20)).batch(10))  # such as a validation: it is short
+    lines = capfd.readouterr().err.splitlines()
+    assert any(each.startswith("Bottleneck: `fetch` (") for each in lines), lines
+    assert any(each.startswith("your loop (range)") for each in lines), lines
+
+
+def test_the_clocks_of_a_loop_need_no_monitor():
+    def compute(number):
+        return sum(range(20_000)) + number
+
+    batches = iter(pipeline.dataset(range(3000)).map(compute).batch(10).prefetch(2))
+    for _ in batches:
+        if batches.report().seconds > 1.1:
+            break
+    report = batches.report()
+    batches.close()
+    assert not report.watched
+    (ahead,) = (stage for stage in report.stages if stage.name == "prefetch(2)")
+    if ahead.cpu is None:
+        pytest.skip("this system has no clocks of other threads")
+    assert 0 < ahead.cpu < 1.2
+    assert ahead.cpu <= ahead.wanted
+
+
+def test_the_clocks_of_workers_need_no_monitor():
+    batches = iter(pipeline.dataset(range(600)).map(fetch, workers=2).batch(10))
+    list(batches)
+    report = batches.report()
+    (function,) = (stage for stage in report.stages if stage.kind == "function")
+    assert function.cpu < 0.5
+    assert "waiting for I/O" in report.verdict.text
+    assert report.verdict.gain > 1

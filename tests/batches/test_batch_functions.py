@@ -1,4 +1,4 @@
-"""batch and shuffle_batch: what goes in and what comes out."""
+"""batch and shuffle_batch: inputs and outputs."""
 
 import subprocess
 import sys

@@ -153,7 +153,7 @@ class TestEnds:
             list(batch_join([iter(int, 1), failing], 2))
 
     def test_leaving_early(self):
-        queue = FIFOQueue(9, "int64", [()])  # nobody fills it
+        queue = FIFOQueue(9, "int64", [()])  # never filled
         batches = batch_join([iter(int, 1), queue], 2)
         with batches:
             next(batches)

@@ -1,4 +1,4 @@
-"""The batch functions take TensorFlow's arguments in TensorFlow's order; defaults and additions by name are ours."""
+"""The batch functions take TensorFlow's arguments in TensorFlow's order; defaults and keyword additions differ."""
 
 import inspect
 import typing

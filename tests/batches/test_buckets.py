@@ -1,4 +1,4 @@
-"""bucket_by_sequence_length: batches of examples of similar length."""
+"""bucket_by_sequence_length: batches with examples of similar length."""
 
 from collections import Counter
 
@@ -17,7 +17,7 @@ def _fresh():
 
 
 def sequences(lengths):
-    """An array of each length, filled with its number."""
+    """Arrays with these lengths, each filled with its number."""
     return [np.full(n, i, np.int32) for i, n in enumerate(lengths)]
 
 

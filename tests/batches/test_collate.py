@@ -1,4 +1,4 @@
-"""collate: batches of nested examples."""
+"""collate: batches from nested examples."""
 
 import pickle
 from collections import OrderedDict, namedtuple
@@ -30,7 +30,7 @@ def same(got, expected):
 
 
 class Tensor:
-    """What numpy.asarray takes, as a tensor of PyTorch is."""
+    """Accepted by numpy.asarray, like a PyTorch tensor."""
 
     def __init__(self, values):
         self.values = values

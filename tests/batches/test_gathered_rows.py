@@ -1,4 +1,4 @@
-"""Deterministic loops gather rows in memory in the thread that asks for batches: same batches, same states."""
+"""Deterministic loops gather in-memory rows in the calling thread: same batches, same states."""
 
 import numpy as np
 import pytest
@@ -19,13 +19,13 @@ def loop_over(rows, shuffled, **options):
 
 @pytest.fixture
 def mapped(tmp_path):
-    """The same rows in a file: threads read them."""
+    """The same rows in a file, read by threads."""
     np.save(tmp_path / "rows.npy", ROWS)
     return np.load(tmp_path / "rows.npy", mmap_mode="r")
 
 
 def without_chance(state):
-    """A state without the seeds of a loop that was given none, and without what threads have read ahead."""
+    """Return a state without randomly chosen seeds and without rows read ahead by threads."""
     return {**state, "checksum": None, "seeds": None}
 
 

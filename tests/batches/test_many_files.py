@@ -1,4 +1,4 @@
-"""Runs over more files than are known by name: one that was changed long ago is found by a digest of the sizes."""
+"""Runs over more files than a state names: a digest over file sizes detects one changed long ago."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def loop_over(source):
 
 
 def started(make, names, batches):
-    """A state in the middle, and the batches after it."""
+    """Return a state from the middle, and the batches after it."""
     with loop_over(make(names)) as loop:
         for _ in range(batches):
             next(loop)

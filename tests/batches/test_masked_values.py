@@ -1,4 +1,4 @@
-"""Masked values and nulls of an example are errors: NumPy drops the mask of an array that it makes of another."""
+"""Masked values and nulls in an example are errors, because NumPy drops the mask when it converts an array."""
 
 import functools
 import operator
@@ -64,7 +64,7 @@ def test_what_a_function_returns(make, name, workers):
 )
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_examples_that_come_as_they_are(make, name, ahead):
-    """Without a batch, and from functions that the own thread calls."""
+    """Without batches, and from functions called in your own thread."""
     given = [make(np.zeros(4)), make(MASKED)]
     dataset = pipeline.dataset(range(2)).map(given.__getitem__)
     with iter(dataset.prefetch(ahead) if ahead else dataset) as examples:
@@ -132,7 +132,7 @@ def test_producers():
 
 
 def test_while_another_thread_imports_them(monkeypatch):
-    """Both actors of the example replay.py ended so in a fifth of the runs on a busy machine; the learner waited."""
+    """Otherwise both actors in examples/replay.py may fail on a busy machine, and its learner hang."""
     monkeypatch.setitem(sys.modules, "numpy.ma", types.ModuleType("numpy.ma"))
     buffer = pipeline.replay(3, priorities=True)
     assert buffer.add({"a": np.zeros(4)}, priority=1.0) == 0

@@ -1,4 +1,4 @@
-"""Examples that are nested come back nested: dicts, lists, tuples, named tuples and dataclasses."""
+"""Nested examples stay nested: dicts, lists, tuples, named tuples and dataclasses."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ class Sample:
     box: Box
 
     def __post_init__(self):
-        assert np.ndim(self.box.size) == 0  # of an example: a batch is made without this
+        assert np.ndim(self.box.size) == 0  # in an example: a batch is built without this
 
 
 def nested(i):
@@ -41,7 +41,7 @@ def nested(i):
 
 
 def values(got):
-    """What is in a batch of `nested`, as plain lists, once its containers are as they should be."""
+    """Check the containers in a batch of `nested`, and return its contents as plain lists."""
     assert type(got) is dict
     assert list(got) == ["b", "a"]  # as in the examples
     pair, box = got["b"], got["a"]

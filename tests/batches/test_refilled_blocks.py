@@ -1,4 +1,4 @@
-"""Blocks of examples whose arrays are filled again: what was in them when they came is what comes out."""
+"""Blocks in arrays that are refilled: the output is each block's contents on arrival."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import pipeline
 
 
 def refilled(kind):
-    """Yield twenty blocks of 7 rows, all in the same arrays."""
+    """Yield twenty blocks with 7 rows each, all in the same arrays."""
     rows, names = np.empty((7, 3), np.float32), np.empty(7, np.int64)
     for i in range(20):
         names[:] = np.arange(7 * i, 7 * i + 7)
@@ -16,7 +16,7 @@ def refilled(kind):
 
 
 def plain(batches):
-    """Return all numbers that came, in order; rows and names agree."""
+    """Return all numbers received, in order; check that rows and names agree."""
     found = []
     for batch in batches:
         columns = list(batch.values()) if isinstance(batch, dict) else batch
@@ -39,7 +39,7 @@ def function_of(blocks):
 def test_each_row_comes_once(kind, make, size, threads):
     source = make(refilled(kind))
     if threads == 2 and make is function_of:
-        threads = 1  # two at once would fill the arrays while they are read
+        threads = 1  # two at once would refill the arrays during reads
     options = {"num_threads": threads, "enqueue_many": True, "allow_smaller_final_batch": True}
     with pipeline.batch(source, size, **options) as batches:
         found = plain(batches)
@@ -53,12 +53,12 @@ def test_each_row_comes_once(kind, make, size, threads):
 
 @pytest.mark.parametrize("size", [3, 4, 9])
 def test_batches_are_nobody_elses(size):
-    """A batch stays as it is while later blocks come, and when the caller changes others."""
+    """A batch stays unchanged while later blocks arrive, and when the caller changes others."""
     with pipeline.batch(refilled("array"), size, enqueue_many=True, num_threads=0) as batches:
         found = []
         for batch in batches:
             found.append((batch, batch.tolist()))
-            batch.flags.writeable = batch.flags.writeable  # it is an array of its own
+            batch.flags.writeable = batch.flags.writeable  # it is a separate array
             assert batch.base is None
     for batch, then in found:
         assert batch.tolist() == then
@@ -67,7 +67,7 @@ def test_batches_are_nobody_elses(size):
 
 
 def test_rows_of_other_shapes_in_a_pool():
-    """The pool keeps rows as objects once their shapes differ; those are copies too."""
+    """The buffer keeps rows as objects once their shapes differ; those are copies too."""
 
     def blocks():
         for i in range(30):

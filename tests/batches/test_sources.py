@@ -1,4 +1,4 @@
-"""What a batch can take its examples from."""
+"""Sources accepted by batch."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""stack, concatenate and pad, against NumPy."""
+"""stack, concatenate and pad, compared with NumPy."""
 
 import gc
 import sys
@@ -24,7 +24,7 @@ shapes = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 
 
 def filled(shape, dtype, seed=0):
-    """An array of that dtype with as many different elements as it can have."""
+    """Return an array with this dtype and as many distinct elements as it allows."""
     count = int(np.prod(shape))
     numbers = np.arange(count) * 7 + seed
     if dtype.names:
@@ -46,7 +46,7 @@ def filled(shape, dtype, seed=0):
 
 @st.composite
 def laid_out(draw, shape, dtype, seed=0):
-    """`filled` in some layout: contiguous, strided, reversed, in another order, unaligned, broadcast."""
+    """Return `filled` in some layout: contiguous, strided, reversed, reordered, unaligned, broadcast."""
     array = filled(shape, dtype, seed)
     layouts = "C F step reverse offset broadcast transpose" if shape else "C offset"
     layout = draw(st.sampled_from(layouts.split()))
@@ -72,7 +72,7 @@ def laid_out(draw, shape, dtype, seed=0):
 
 @st.composite
 def batches(draw, vary):
-    """1 to 5 arrays of one dtype and rank; `vary` of the first axes differ in length."""
+    """Return 1 to 5 arrays with one dtype and rank; the first `vary` axes differ in length."""
     dtype, shape = draw(dtypes), draw(shapes)
     sides = st.integers(0, 4)
     return [
@@ -90,7 +90,7 @@ def same(got, expected):
 
 @given(batches(0))
 def test_stack_is_numpys(arrays):
-    expected = np.stack(arrays).astype(arrays[0].dtype)  # NumPy turns other byte orders into its own
+    expected = np.stack(arrays).astype(arrays[0].dtype)  # NumPy converts other byte orders to native
     same(stack(arrays), expected)
     out = np.zeros_like(expected, order="C")
     assert stack(iter(arrays), out=out) is out
@@ -242,14 +242,14 @@ def test_the_list_may_change_meanwhile():
 
 @pytest.mark.parametrize("shape", [(2, 0), (1, 1, 6), (6,), (3, 2)])
 def test_a_value_that_reshapes_an_array_comes_before_anything_is_measured(shape):
-    """The memory that a new dimension would be read from is not the array's."""
+    """The memory behind a new dimension is not part of the array."""
     arrays = [np.arange(6.0), np.arange(3.0)]
 
     class Value:
         def __float__(self):
             if np.prod(shape):
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", DeprecationWarning)  # of NumPy 2.5, which goes on to allow it
+                    warnings.simplefilter("ignore", DeprecationWarning)  # from NumPy 2.5, although it still allows this
                     arrays[0].shape = shape
             return 9.0
 

@@ -1,4 +1,4 @@
-"""What stack, concatenate and pad refuse, and that they write nothing then."""
+"""Inputs rejected by stack, concatenate and pad, without writing anything."""
 
 import numpy as np
 import pytest
@@ -113,7 +113,7 @@ def test_out_that_overlaps(function):
     ("dtype", "value"),
     [("u1", 300), ("u1", -1), ("i4", 1.5), ("i4", np.nan), ("?", 2), ("S2", b"abc"), ("f4", "x"), ("f4", [1, 2])],
 )
-@pytest.mark.filterwarnings("ignore:NumPy will stop allowing:DeprecationWarning")  # NumPy 1 warns, and then we raise
+@pytest.mark.filterwarnings("ignore:NumPy will stop allowing:DeprecationWarning")  # NumPy 1 warns, then pipeline raises
 def test_values_that_do_not_fit(dtype, value):
     out = np.ones((2, 2), dtype)
     arrays = [np.zeros(1, dtype), np.zeros(2, dtype)]

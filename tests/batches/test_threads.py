@@ -1,4 +1,4 @@
-"""Who runs the source of a batch function: the thread that asks, one thread, or several; and how they end."""
+"""A batch function's source runs in the calling thread, one thread or several; and how they end."""
 
 import gc
 import itertools
@@ -159,7 +159,7 @@ class TestEnds:
 
 
 class TestCoordinator:
-    """`coord=` of the user's."""
+    """With the user's `coord=`."""
 
     @pytest.mark.parametrize("threads", [0, 1, 3])
     def test_its_stop_ends_the_loop(self, threads):
@@ -201,7 +201,7 @@ class TestCoordinator:
             coord.join()
 
     def test_ctrl_c_as_threads_begin(self):
-        """`close` waits for those that had begun."""
+        """`close` waits for the threads already begun."""
         coord, begun, closing, ended = Coordinator(), threading.Event(), threading.Event(), []
 
         def number():
@@ -212,7 +212,7 @@ class TestCoordinator:
             return 1
 
         starts = threading.Thread.start.__code__
-        waits = max(line for *_, line in starts.co_lines() if line)  # for the thread that was started
+        waits = max(line for *_, line in starts.co_lines() if line)  # waits for the started thread
 
         def strike(frame, event, _):
             if frame.f_code is starts and event == "line" and frame.f_lineno == waits:
@@ -273,7 +273,7 @@ class TestProducers:
         other.close()
 
     def test_a_producer_whose_thread_has_begun(self):
-        """Its rows come through the queue; the state counts them, and is loaded where the thread has not begun."""
+        """Its rows arrive through the queue; the state counts them, and loads even if the thread has not begun."""
 
         def made():
             rows = pipeline.range_input_producer(20, num_epochs=2, seed=1)
@@ -398,7 +398,7 @@ def test_a_dataset_is_a_source():
 
 
 def test_slow_threads_are_waited_for():
-    """The end comes when the last of several threads has ended, not the first."""
+    """The end comes when the last thread has ended, not the first."""
     first_over = threading.Event()
     numbers = iter(range(7))
     lock = threading.Lock()
@@ -419,7 +419,7 @@ def test_slow_threads_are_waited_for():
 
 
 def test_no_thread_keeps_an_example_while_it_makes_the_next():
-    """A batch comes as soon as there are enough examples, though each thread is within a call that does not return."""
+    """A batch comes as soon as there are enough examples, although every thread is blocked in a call."""
     numbers, go_on = itertools.count(), threading.Event()
 
     def number():
@@ -449,7 +449,7 @@ def plain(value):
 
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_threads_give_what_one_gives(kind):
-    """Examples of every kind, each once, in batches of the same structure and dtypes."""
+    """Every kind of example, each once, in batches with the same structure and dtypes."""
     make = EXAMPLES[kind]
 
     def batches(threads):
@@ -483,7 +483,7 @@ def test_one_array_that_threads_fill_again_and_again():
 
 
 def test_errors_of_functions_in_several_threads():
-    """One ends the loop; with those that are skipped, all other examples come."""
+    """An error ends the loop; if errors are skipped, all other examples come."""
 
     def numbers():
         values = iter(range(95))

@@ -1,4 +1,4 @@
-"""Which elements `check_resume` takes for equal, and the place of the first difference."""
+"""Element equality in `check_resume`, and the position of the first difference."""
 
 import dataclasses
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class Plain:
 
 
 class InTurn:
-    """A source that gives one element in the first pass and the other one in later passes."""
+    """A source with one element in the first pass and another in later passes."""
 
     def __init__(self, first, second):
         self.passes = iter([first])

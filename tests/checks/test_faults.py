@@ -1,4 +1,4 @@
-"""Planted faults in functions and recipes: each is found by the check that is about it, and its step is named."""
+"""Planted faults in functions and recipes: the matching check finds each and names its step."""
 
 import itertools
 import os

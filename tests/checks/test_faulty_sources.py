@@ -1,4 +1,4 @@
-"""Planted faults in sources: each is found by the check that is about it."""
+"""Planted faults in sources: the matching check finds each."""
 
 import itertools
 
@@ -55,7 +55,7 @@ def test_a_source_that_is_one_element_behind():
 
 
 def test_a_source_that_keeps_its_position_elsewhere():
-    """An object that lives on hides it; one that is made for each run does not."""
+    """A long-lived object hides it; one made for each run does not."""
 
     class Elsewhere(Stateful):
         def state_dict(self):

@@ -1,4 +1,4 @@
-"""Sound datasets and sources pass, and the result lists what was checked and what was not, and why."""
+"""Sound datasets and sources pass, and the result lists the checks run and skipped, with reasons."""
 
 import itertools
 import subprocess
@@ -145,7 +145,7 @@ def test_outputs_without_an_end_stay_with_the_thread_that_iterates():
 
 
 def test_passes_in_the_same_order_are_no_mistake_here():
-    """Elsewhere a second loop over a dataset that shuffles is warned of, and warnings are errors in tests."""
+    """Elsewhere a second loop over a shuffled dataset warns, and warnings are errors in tests."""
     data = pipeline.dataset(range(9)).shuffle(seed=1).batch(2)
     assert "again" in check_resume(data).passed
     assert "again" in check_resume(lambda: data).passed

@@ -1,4 +1,4 @@
-"""A Ray cluster of three nodes on this machine, for all tests of this folder."""
+"""A Ray cluster with three nodes on this machine, for all tests in this folder."""
 
 import os
 from pathlib import Path
@@ -9,10 +9,10 @@ from cluster_nodes import MEMORY
 
 @pytest.fixture(scope="session")
 def cluster():
-    """The cluster: a head with one processor and two nodes with two, as Ray counts them. This process is in it."""
+    """The cluster: a head with one processor and two nodes with two, as Ray counts them. It includes this process."""
     ray = pytest.importorskip("ray", reason="needs Ray: make test-cluster")
     tests = Path(__file__).parents[1]
-    os.environ["PYTHONPATH"] = os.pathsep.join(map(str, (tests.parent, tests / "support")))  # of the workers
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(str, (tests.parent, tests / "support")))  # for the workers
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
     os.environ.setdefault("RAY_health_check_period_ms", "500")  # a dead node is noticed after five checks
     from ray.cluster_utils import Cluster

@@ -1,4 +1,4 @@
-"""What is wrong before there is a cluster."""
+"""Errors detected before there is a cluster."""
 
 import contextlib
 import socket
@@ -67,7 +67,7 @@ def test_an_address(monkeypatch, address, error, text):
 
 
 def answers(said):
-    """The address of a machine that says something else, or nothing, and then waits."""
+    """Yield an address whose machine sends something else, or nothing, and then waits."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve():
@@ -90,7 +90,7 @@ def answers(said):
 )
 def test_an_address_of_something_else(monkeypatch, said, text):
     monkeypatch.setitem(sys.modules, "ray", _Ray())
-    # Of what says nothing, nobody needs to wait for more.
+    # If it sends nothing, a longer wait is pointless.
     monkeypatch.setattr(connect, "_ANSWER", 0.1 if not said else connect._ANSWER)
     with pytest.raises(pipeline.errors.UnavailableError, match=rf"there is no Ray cluster at .*{text}"):
         pipeline.cluster.workers(2, address=answers(said))

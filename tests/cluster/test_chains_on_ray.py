@@ -1,4 +1,4 @@
-"""Random chains whose functions run on a cluster: as chains without workers, whose states they share.
+"""Random chains with their functions on a cluster match chains without workers, and share their states.
 
 More chains, from seed 101 on: `CHAINS=100 CHAINS_AFTER=100 pytest tests/cluster/test_chains_on_ray.py`.
 """
@@ -19,11 +19,11 @@ pytestmark = pytest.mark.usefixtures("cluster")
 COUNT = int(os.environ.get("CHAINS", "4" if SHORT else "30"))
 AFTER = int(os.environ.get("CHAINS_AFTER", "0"))
 SEEDS = range(AFTER + 1, AFTER + COUNT + 1)
-MOST = 100  # elements looked at
+MOST = 100  # elements compared
 
 
 def run(data, state=None):
-    """All elements, the state before each and after the last, and whether the bad element ended it."""
+    """Return all elements, the state before each and after the last, and whether the bad element ended it."""
     with iter(data) as iterator:
         if state is not None:
             iterator.load_state_dict(state)
@@ -39,7 +39,7 @@ def run(data, state=None):
 
 @contextlib.contextmanager
 def printed(seed, chain):
-    """Print the chain of a seed that fails."""
+    """Print the seed if its chain fails."""
     try:
         yield
     except BaseException:
@@ -52,7 +52,7 @@ def test_a_cluster_changes_nothing(seed, tmp_path):
     """Each resumes the other, in the middle and at the end."""
     alone = chains.of_seed(seed, tmp_path)
     together = chains.of_seed(seed, tmp_path, pipeline.cluster.workers(2))
-    if alone.text != together.text:  # it cannot be shuffled behind workers, as the error says, and is not
+    if alone.text != together.text:  # it cannot be shuffled after workers, as the error explains, and stays unshuffled
         return
     alone, together = alone.data.take(MOST), together.data.take(MOST)
     with printed(seed, chains.of_seed(seed, tmp_path)):
@@ -77,7 +77,7 @@ def test_an_error_comes_where_it_comes_without_workers(seed, tmp_path):
     with printed(seed, alone):
         expected, got = run(alone.data.take(MOST)), run(together.data.take(MOST))
         if ".window(" in alone.text and not expected[2] and got[0] == expected[0]:
-            return  # the error is behind the last whole window: workers read that anyway
+            return  # the error is after the last whole window, read anyway by workers
         assert got[::2] == expected[::2]
         if expected[2]:
             assert run(together.data.take(MOST), expected[1][-1])[::2] == ([], True)

@@ -1,4 +1,4 @@
-"""Nothing is lost and nothing comes twice, whoever is killed; and nothing stays behind."""
+"""Killing any process loses and repeats nothing, and leaves nothing behind."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ def loop(items, workers=None, function=functions.row):
 
 
 def run(batches, meanwhile=lambda count: None):
-    """The numbers of all rows, in the order in which they came."""
+    """Return the numbers in all rows, in arrival order."""
     found = []
     with batches:
         for count, (images, numbers) in enumerate(batches):
@@ -93,7 +93,7 @@ if __name__ == "__main__":
 
 
 def started(address, folder):
-    """A program whose workers are at work, and the numbers of their processes."""
+    """Return a program with busy workers, and their process ids."""
     program = subprocess.Popen([sys.executable, "-c", PROGRAM, address, str(folder)], stderr=subprocess.PIPE, text=True)
     while len(os.listdir(folder)) < 2:
         assert program.poll() is None, program.stderr.read()
@@ -102,7 +102,7 @@ def started(address, folder):
 
 def wait_until_gone(processes):
     for each in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):  # it may end between any two questions
+        with contextlib.suppress(psutil.NoSuchProcess):  # it may end between any two calls
             psutil.Process(each).wait(timeout=60)
     assert not any(map(psutil.pid_exists, processes))
 
@@ -129,8 +129,8 @@ def test_a_program_that_is_killed_with_a_cluster_of_its_own_leaves_nothing(tmp_p
     program, workers = started("local", tmp_path)
     everything = []
     for child in psutil.Process(program.pid).children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):  # children of Ray's that have done their work
-            # Two agents of Ray wait a minute for the head that is gone.
+        with contextlib.suppress(psutil.NoSuchProcess):  # finished children of Ray
+            # Two of Ray's agents wait a minute for the missing head.
             if "agent" not in " ".join(child.cmdline()).lower():
                 everything.append(child.pid)
     assert set(workers) <= set(everything)

@@ -1,4 +1,4 @@
-"""Who gets which batch of what is served; the actor lives in this process, without Ray."""
+"""Distribution of served batches to consumers; the actor lives in this process, without Ray."""
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ def lanes():
 
 @pytest.fixture
 def waiting(lanes, monkeypatch):
-    """Starts a call of `take` that waits in the actor for long; only `_asking` tells that it has begun."""
+    """Starts a `take` call that waits in the actor for long; only `_asking` shows that it has begun."""
     monkeypatch.setattr(actors, "POLL", LIMIT)
     with ThreadPoolExecutor(2) as threads:
 
@@ -53,14 +53,14 @@ def test_of_two_that_live_the_last_takes_over(lanes, consumer):
     first, second = come(lanes), come(lanes)
     assert lanes.take(consumer, 0, first, None)[0] == 0
     assert lanes.take(consumer, 0, first, 0)[0] == 1
-    assert lanes.take(consumer, 0, second, None)[0] == 1  # as if it had come back
+    assert lanes.take(consumer, 0, second, None)[0] == 1  # as if it had returned
     for done in 1, None:
         is_refused(lanes.take(consumer, 0, first, done))
     assert [lanes.take(consumer, 0, second, done)[0] for done in (1, 2)] == [2, 3]
 
 
 def test_two_that_never_ask_at_the_same_time_share_no_batch(lanes):
-    """Each takes batches as if it were alone: it was silent, and each got about a half."""
+    """Otherwise each would silently get about half the batches, as if it were alone."""
     put(lanes, 10)
     tickets = [come(lanes), come(lanes)]
     done, found = [None, None], [[], []]
@@ -73,7 +73,7 @@ def test_two_that_never_ask_at_the_same_time_share_no_batch(lanes):
 
 
 def test_a_call_of_one_that_died_takes_no_batch(lanes, waiting):
-    """It waits when its consumer comes back, and the batch that it took was lost."""
+    """It is still waiting when its consumer returns, and a batch it took would be lost."""
     dead = waiting(0, 0, come(lanes), None)
     back = waiting(0, 0, come(lanes), None)
     put(lanes, 2)

@@ -1,4 +1,4 @@
-"""Files that workers of a cluster read."""
+"""Files read by cluster workers."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("cluster")
 
 @pytest.fixture
 def files(tmp_path):
-    """Twelve files of 0 to 165 numbers, which are together those from 0 on."""
+    """Twelve files with 0 to 165 numbers each; together they count from 0."""
     paths, first = [], 0
     for count in range(0, 180, 15):
         paths.append(str(tmp_path / f"{len(paths)}.txt"))
@@ -98,7 +98,7 @@ def dies_once(folder, deadly):
 def test_readers_that_die_are_begun_again(files, tmp_path):
     died = tmp_path / "died"
     died.mkdir()
-    deadly = files[3:6] if SHORT else files[3:]  # those with more than 40 lines
+    deadly = files[3:6] if SHORT else files[3:]  # files above 40 lines
     source = source_of(files, dies_once(str(died), deadly))
     assert [int(row[0]) for row, _ in source] == list(range(TOTAL))
     assert len(os.listdir(died)) == len(deadly)
@@ -123,7 +123,7 @@ def test_the_rest_of_a_part_that_fails_is_left_out(files):
             states.append((batch[0][-1, 0], found.state_dict()))
         assert (found.num_errors, [str(each) for each in found.errors]) == (1, ["a bad line"])
     assert numbers_of(batches()) == [*range(65), *range(90, TOTAL)]
-    for last, state in (states[7], states[8], states[9]):  # in the part that fails, after it and across
+    for last, state in (states[7], states[8], states[9]):  # within the failing part, after it and across
         with batches() as again:
             again.load_state_dict(state)
             assert numbers_of(again) == [each for each in [*range(65), *range(90, TOTAL)] if each > last]
@@ -196,7 +196,7 @@ def test_a_program_that_leaves_the_cluster_meanwhile(cluster):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     left = "this process has left the Ray cluster"
-    ended = "has ended, with the program"  # so Ray may tell who is waiting for an answer then
+    ended = "has ended, with the program"  # Ray may then name the waiting call
     read, queue, *served = done.stdout.splitlines()
     assert re.match(f"False cluster.read: part 0.*: {left}$", read)
     assert re.match(f"False cluster.RemoteQueue .*: {left}$", queue)
@@ -207,7 +207,7 @@ def test_a_program_that_leaves_the_cluster_meanwhile(cluster):
 
 
 def all_processors_are_free():
-    """Ends when they are."""
+    """Return once they are."""
     numbers = pipeline.dataset(range(20)).map(abs, workers=pipeline.cluster.workers(1, num_cpus=2))
     return list(numbers) == list(range(20))
 

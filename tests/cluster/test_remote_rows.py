@@ -1,6 +1,6 @@
-"""RemoteQueue where Ctrl-C, or a death, ends the wait for an answer; its actor lives in this process, without Ray.
+"""RemoteQueue when Ctrl-C or a death ends the wait for an answer; its actor lives in this process, without Ray.
 
-Private names: that the actor forgets what has arrived shows nowhere else but in the memory of a long run.
+Private names: that the actor forgets received rows only shows in a long run's memory.
 """
 
 import sys
@@ -28,7 +28,7 @@ def ray(monkeypatch):
 
 @pytest.fixture
 def calls():
-    """Threads for calls that go on in the actor."""
+    """Threads for calls that continue in the actor."""
     with ThreadPoolExecutor(2) as threads:
         yield threads
 
@@ -76,7 +76,7 @@ def test_an_enqueue_that_is_withdrawn_while_it_waits(calls):
     assert rows_in(rows.dequeue(2, 2, False, 0.0)) == [0, 1]
     rows.received(2)
     sent = goes_on.result()
-    assert sent in (4, 5)  # the row that waited may have found room
+    assert sent in (4, 5)  # the waiting row may have found room
     assert rows_in(rows.dequeue(3, sent - 2, False, 0.0)) == list(range(2, sent))
     rows.received(3)
     assert not rows._blocks
@@ -157,13 +157,13 @@ def test_rows_of_programs_that_have_died_come_again(monkeypatch):
 
 
 def test_rows_that_a_program_was_killed_with_do_not_stay(monkeypatch):
-    """Its block stayed, with nobody to ask for room."""
+    """Otherwise its block would stay, with no caller to ask for room."""
     monkeypatch.setattr(actors, "POLL", 0.0)
     rows, block = actor(4), np.arange(9)
     assert rows.enqueue(1, 0, 9, block) == 4
     monkeypatch.setattr(actors, "HOLD", -1.0)
     assert rows.size() == 4
-    assert list(rows._blocks) == [1]  # of which there are rows in the queue
+    assert list(rows._blocks) == [1]  # the queue has rows from it
     monkeypatch.setattr(actors, "HOLD", 60.0)
     assert rows_in(rows.dequeue(2, 4, False, 0.0)) == [0, 1, 2, 3]
     rows.received(2)
@@ -189,18 +189,18 @@ def test_who_no_longer_waits_for_room_is_not_given_up(monkeypatch, ends):
     assert rows.size() in (4, 6)
 
 
-# What RemoteQueue makes of it -----------------------------------------------------------------------------------------
+# RemoteQueue's side ---------------------------------------------------------------------------------------------------
 
 
 class Method(types.SimpleNamespace):
-    """A method of an actor, for those who do not wait for an answer."""
+    """An actor method, for callers that do not wait for an answer."""
 
     def __init__(self, method):
         super().__init__(name=method.__name__, remote=method, options=lambda num_returns: self)
 
 
 class Remote:
-    """An actor whose calls Ctrl-C does not end, as in Ray; `strikes` says in which ones the caller gets it."""
+    """An actor whose calls outlive Ctrl-C, as in Ray; `strikes` names the calls during which the caller gets it."""
 
     def __init__(self, rows, calls, monkeypatch, ray):
         self.rows, self.calls, self.ray, self.strikes = rows, calls, ray, []
@@ -255,14 +255,14 @@ def test_ctrl_c_in_a_consumer_that_waits_for_rows(remote, waits):
     other = remote.queue()
     other.enqueue_many(np.arange(4))
     if waits:
-        assert remote.struck.result() == []  # it took three of them and gave them back
+        assert remote.struck.result() == []  # it took three rows and gave them back
     found = other.dequeue_many(4, timeout=120).tolist()
-    assert (found if waits else sorted(found)) == [0, 1, 2, 3]  # who asks meanwhile may get 3 first
+    assert (found if waits else sorted(found)) == [0, 1, 2, 3]  # another caller may get 3 first
     assert not remote.rows._blocks
 
 
 def test_a_producer_that_was_stopped_for_long_goes_on(remote, monkeypatch):
-    """The actor has given it up meanwhile: it sends its rows again."""
+    """The actor has given it up meanwhile, so it sends its rows again."""
     monkeypatch.setattr(actors, "POLL", 0.0)
     remote.queue().enqueue_many(np.arange(4))
     calls, ask = [], remote.ask
@@ -301,7 +301,7 @@ def test_ctrl_c_while_blocks_are_fetched(remote, ray):
 
 
 def test_rows_that_took_long_are_asked_for_again(remote, ray, monkeypatch):
-    """They were given back meanwhile, and somebody else has them."""
+    """They were given back meanwhile, and another consumer has them."""
     queue = remote.queue()
     queue.enqueue_many(np.arange(4))
     fetch = ray.get

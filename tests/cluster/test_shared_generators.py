@@ -1,4 +1,4 @@
-"""The generators of Python and NumPy in tasks of a Ray cluster: seeded for each example, as in worker processes."""
+"""Python's and NumPy's global generators in Ray tasks: seeded per example, as in worker processes."""
 
 import itertools
 
@@ -15,7 +15,7 @@ NUMBERS = 60
 
 
 def drawn(workers, state=None):
-    """What a map, and a flat_map behind it, draw for shuffled numbers."""
+    """Return the draws by a map, and a flat_map after it, for shuffled numbers."""
     data = pipeline.dataset(range(NUMBERS)).shuffle(seed=1).map(functions.shared_draws, workers=workers)
     found = iter(data.flat_map(functions.three_shared_draws, workers=workers))
     if state is not None:
@@ -25,7 +25,7 @@ def drawn(workers, state=None):
 
 @pytest.fixture(scope="module")
 def one():
-    """By one process of this machine."""
+    """Computed in one process on this machine."""
     return np.array(list(drawn(pipeline.processes(1))))
 
 

@@ -1,4 +1,4 @@
-"""Several programs: a queue by its name, and batches that one of them makes for the others."""
+"""Several programs: a queue shared by name, and batches made by one program for the others."""
 
 import contextlib
 import signal
@@ -133,7 +133,7 @@ def test_rows_outlive_the_program_that_enqueued_them(cluster):
 
 def test_a_queue_ends_with_the_program_that_made_it(cluster):
     run(PRODUCER, cluster.address, "ended")
-    assert queue_of(shared_name="ended").size() == 0  # another one
+    assert queue_of(shared_name="ended").size() == 0  # a new queue
 
 
 def test_a_queue_can_be_handed_to_tasks():
@@ -149,9 +149,9 @@ def test_a_queue_can_be_handed_to_tasks():
 
 @contextlib.contextmanager
 def struck(queue, strike):
-    """In which a call of a queue is struck by Ctrl-C: `strike` sends it, in a thread, once Ray has the call.
+    """Strike a queue call with Ctrl-C: `strike` sends it, in a thread, once Ray has the call.
 
-    `_ray` is private; it is replaced because nothing else knows that moment.
+    `_ray` is private; it is replaced because nothing else shows that moment.
     """
 
     def get(references):
@@ -189,7 +189,7 @@ def test_ctrl_c_in_a_producer_that_waits_for_room():
     assert other.dequeue_many(4)[1].tolist() == [0, 1, 2, 3]
     other.close()
     rest = other.dequeue_up_to(4)[1].tolist() if other.size() else []
-    assert rest in ([], [4])  # the row that waited may have found room
+    assert rest in ([], [4])  # the waiting row may have found room
 
 
 def test_ctrl_c_in_a_consumer_that_waits_for_rows():
@@ -222,7 +222,7 @@ def test_a_program_that_ends_has_received_its_rows(cluster):
     queue.enqueue_many(rows(0, 1, 2))
     assert run(CONSUMES, cluster.address, "received") == "[0, 1]\n"
     for _ in range(1000):
-        # Rows are kept in private until the queue hears that they have arrived.
+        # Rows are kept privately until the queue learns of their arrival.
         if not ray.get(queue._actor.__ray_call__.remote(lambda rows: len(rows._handed))):
             break
     else:
@@ -288,7 +288,7 @@ def test_a_consumer_that_is_killed_and_comes_back_goes_on(cluster):
         server.join()
         other.join()
     assert first.stdout.split() == ["0", "2", "4", "6", "8"]
-    assert second.stdout.split() == ["8", "10", "12", "14", "16", "18"]  # it had not said that it was done with 8
+    assert second.stdout.split() == ["8", "10", "12", "14", "16", "18"]  # the first had not yet confirmed 8
 
 
 def test_an_error_of_the_loop_ends_its_consumers():
@@ -316,7 +316,7 @@ except pipeline.AbortedError as error:
 
 
 def test_a_server_whose_batches_do_not_come_when_the_program_leaves_the_cluster(cluster):
-    """Its thread may also be within Ray, and never come back, if Ray was shut down as it went in."""
+    """Its thread may also be stuck within Ray forever, if Ray was shut down during its call."""
     done = subprocess.run([sys.executable, "-c", WAITS, cluster.address], capture_output=True, text=True, timeout=120)
     assert done.stdout == "what was served as 'waits' cannot continue: this process has left the Ray cluster\n"
     assert done.returncode == 0, done.stderr

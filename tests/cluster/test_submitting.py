@@ -1,6 +1,6 @@
 """RayWorkers.submit at bad moments: before, during and after `shutdown`, and with Ctrl-C; Ray takes no call here.
 
-Private names: `_todo`, where Ctrl-C strikes, and `_unfinished`, in which no call may be left.
+Private names: `_todo`, where Ctrl-C strikes, and `_unfinished`, where no call may remain.
 """
 
 import sys
@@ -45,7 +45,7 @@ def workers(ray):
 
 
 def refused(future):
-    """Whether the thread has handed the call to Ray."""
+    """Return whether the thread has handed the call to Ray."""
     return isinstance(future.exception(timeout=120), BrokenWorkers)
 
 

@@ -1,4 +1,4 @@
-"""Tasks of a Ray cluster as workers: order, retries, errors."""
+"""Ray tasks as workers: order, retries, errors."""
 
 import contextlib
 import gc
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("cluster")
 
 
 def mapped(function, items, workers, **options):
-    """Iterate over what workers make of items."""
+    """Iterate over the workers' results."""
     return iter(pipeline.dataset(items).map(function, workers=workers, **options))
 
 
@@ -153,7 +153,7 @@ def test_a_loop_that_is_left_takes_its_tasks_back(tmp_path):
 
 
 def test_a_task_that_is_taken_back_as_it_ends(cluster):
-    """Ray ended the process, if not its own thread took back a task: at the 2nd try, or at the 185th."""
+    """Only its own thread may cancel a task, or Ray may end the process."""
     tries = 100 if SHORT else 2000
     done = subprocess.run(
         [sys.executable, "-c", TAKES_BACK, cluster.address, str(tries)], capture_output=True, text=True, timeout=600
@@ -232,7 +232,7 @@ def test_resources_that_no_node_has_are_a_warning(caplog):
 
 
 def test_as_many_as_the_cluster_has_room_for():
-    """By the private name that executors of the standard library have for it."""
+    """By its private name in the standard library's executors."""
     assert pipeline.cluster.workers()._max_workers == 5
     assert pipeline.cluster.workers(num_cpus=2)._max_workers == 2
 
@@ -270,5 +270,5 @@ def test_reports_and_metrics_show_the_nodes():
     assert 2 <= sum(node["calls"] for node in remote["nodes"].values()) <= 100
     assert remote["in_flight"] == 0
     assert re.search(r"0 chunks in flight, \d+ begun again, \S+/\w{6}: ", str(report))
-    # Ray shows the names of metrics to Prometheus only.
+    # Ray shows metric names only to Prometheus.
     assert workers.client._metrics._calls.info["name"].endswith("pipeline_cluster_calls")

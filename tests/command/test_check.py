@@ -1,4 +1,4 @@
-"""`python -m pipeline check`: which of TensorFlow's names a program uses, found without running it."""
+"""`python -m pipeline check`: TensorFlow names in a program, found without running it."""
 
 import pathlib
 import subprocess
@@ -14,7 +14,7 @@ PROGRAMS = pathlib.Path(__file__).parents[1] / "compat" / "programs"
 
 
 def names(source):
-    """The names found in a program, by line."""
+    """Return the names found in a program, by line."""
     checked = check(source)
     return sorted({(use.line, use.name) for use in checked.here + checked.missing})
 

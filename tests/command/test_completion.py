@@ -1,4 +1,4 @@
-"""`queue-runner completion`: what shells offer once they have run the script; and how the program calls itself."""
+"""`queue-runner completion`: completions offered by shells after running the script, and the program's own name."""
 
 import shlex
 import shutil
@@ -11,7 +11,7 @@ from helpers import LIMIT
 from pipeline import __version__
 from pipeline.command.cli import main
 
-# Asks a shell what it offers for the last word; the words are in $QUEUE_RUNNER_WORDS.
+# Asks a shell for completions of the last word; the words are in $QUEUE_RUNNER_WORDS.
 BASH = """
 source {script}
 COMP_WORDS=({words})
@@ -31,7 +31,7 @@ def script(tmp_path, capsys, shell):
 
 
 def run(shell, *arguments, **kwargs):
-    """Run a shell without its user's settings; return what it printed."""
+    """Run a shell without its user's settings; return its output."""
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"{shell} is not here")
@@ -42,7 +42,7 @@ def run(shell, *arguments, **kwargs):
 
 @pytest.fixture(params=["bash", "fish"])
 def offered(request, tmp_path, capsys):
-    """A function that returns what the shell offers for the last of the words."""
+    """Return a function that lists a shell's completions for the last word."""
     path = script(tmp_path, capsys, request.param)
 
     def complete(*words):

@@ -1,4 +1,4 @@
-"""`python -m pipeline feed`: what it reports, and how it fails."""
+"""`python -m pipeline feed`: its report, and its errors."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_command_line_in_a_process_of_its_own():
     assert "examples/s" in out
     assert "MB/s" in out
     first = [line.split()[0] for line in out.splitlines() if line]
-    if len(first) > 3:  # it took a second or more
+    if len(first) > 3:  # it took at least a second
         assert {"Bottleneck:", "step", "csv", "batch(100)", "your"} < set(first)
 
 

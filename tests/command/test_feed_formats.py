@@ -1,4 +1,4 @@
-"""`python -m pipeline feed --format`: each format, and what is none."""
+"""`python -m pipeline feed --format`: each format, and unknown ones."""
 
 import gzip
 import io
@@ -48,7 +48,7 @@ def test_formats(capsys, numbers, form, examples, columns, size):
 
 @pytest.mark.parametrize(("size", "record"), [(4, 3), (5, 2), (14, 0)])
 def test_a_file_that_ends_within_a_record_of_fixed_size(capsys, numbers, size, record):
-    """TensorFlow leaves it out; for the command the file is cut short."""
+    """TensorFlow drops the incomplete record; the command reports a truncated file."""
     status, report, err = feed(capsys, numbers, "--format", f"fixed:{size}")
     assert (status, report) == (1, None)
     rest = 13 - record * size
@@ -77,7 +77,7 @@ def test_records(capsys, tmp_path):
 
 @pytest.mark.parametrize("kept", range(1, 12))
 def test_records_cut_within_a_header(capsys, tmp_path, kept):
-    """TensorFlow takes this as the end; the command does not."""
+    """TensorFlow treats this as the end; the command does not."""
     pytest.importorskip("google_crc32c")
     from pipeline.files.tfrecord_writer import TFRecordWriter
 
@@ -112,7 +112,7 @@ FOUND = {
     "text.log": ("é\n".encode("latin-1"), "lines", {"bytes": 1}),
     "rows.jsonl": (b'{"a": 1, "b": "x"}\n', "jsonl", {"int": 1, "str": 1}),
     "rows.tsv": (b"a\tb\n1\t2\n", "csv", {"int64": 2}),
-    "rows.jpg": (CSV, "csv", {"int64": 2}),  # whatever the name says
+    "rows.jpg": (CSV, "csv", {"int64": 2}),  # whatever the name suggests
     "BM.txt": (b"BMW,3\n", "csv", {"str": 1, "int64": 1}),
     "records.csv": (2 * RECORD, "tfrecord", {"bytes": 1}),
     "records": (RECORD, "tfrecord", {"bytes": 1}),
@@ -154,7 +154,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_feed_does_not_read(capsys, tmp_path, name):
-    """One line, and not the status of success."""
+    """One line, and a failure status."""
     content, why = REFUSED[name]
     (tmp_path / name).write_bytes(content)
     status, report, err = feed(capsys, tmp_path / name)
@@ -182,7 +182,7 @@ def test_files_of_several_formats(capsys, tmp_path, numbers):
     [("a.parquet", "is a Parquet file"), ("b.csv.gz", "compressed by gzip"), ("c.tar", "is a tar archive")],
 )
 def test_urls_go_by_their_names(capsys, name, why):
-    """What is behind one is not fetched twice."""
+    """A URL's contents are not fetched twice."""
     with fsspec.open(f"memory://{name}", "wb") as file:
         file.write(CSV)
     status, report, err = feed(capsys, f"memory://{name}")

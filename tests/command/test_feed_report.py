@@ -1,4 +1,4 @@
-"""The report of a run of `feed`: its figures, the table, and the verdict in the words of the command line."""
+"""The report of a `feed` run: its figures, the table, and the verdict in terms of command line options."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def report(
     verdicts=None,
     **changes,
 ):
-    """A run of 10 s with a verdict."""
+    """Return the report for a 10 s run with a verdict."""
     tank = Tank(STATS._replace(capacity=5000, high_water=4321), 50, 40.0, 0.5, 0.1)
     stages = (
         Stage(1, "function", "decode", threads=4),
@@ -44,7 +44,7 @@ def report(
     ],
 )
 def test_advice_is_an_option_of_the_command(kind, stage, option, advice, capsys):
-    """Not what the verdict proposes for a dataset in a program."""
+    """Not the verdict's proposal for a dataset in a program."""
     text = "Bottleneck: `read` (90% of the time, computing). Try `workers=pipeline.processes(2)`: 2.0 times as fast."
     got = report(kind, text=text).bottleneck()
     said = f"Bottleneck: `read` (90% of the time, computing). {advice}"

@@ -1,4 +1,4 @@
-"""`python -m pipeline feed --deterministic`: fingerprints, states, and going on from them."""
+"""`python -m pipeline feed --deterministic`: fingerprints, states, and resuming."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def blanks(tmp_path):
 
 @pytest.mark.parametrize("shuffle", ["--shuffle", "--no-shuffle"])
 def test_fingerprints(capsys, blanks, shuffle):
-    """The same for any number of threads and any capacity."""
+    """The same for any thread count and any capacity."""
     options = ["--epochs", 2, *(["--min-after-dequeue", 300] if shuffle == "--shuffle" else [])]
     prints = {
         report(capsys, *blanks, shuffle, *options, "--threads", threads, "--capacity", capacity)["fingerprint"]
@@ -82,7 +82,7 @@ def test_the_state_at_the_end(capsys, state):
 
 @pytest.mark.parametrize("form", ["lines", "fixed:4", "files"])
 def test_other_formats_resume(capsys, state, tmp_path, form):
-    """A run that ends after some batches, and one that takes the others, are one run together."""
+    """A run that ends after some batches, and a second one with the rest, equal a single run."""
     for name in "ab":
         (tmp_path / name).write_bytes(b"abc\n" * 50)
     files, options = [tmp_path / "a", tmp_path / "b"], ["--format", form, "--batch-size", 1, "--epochs", 3]
@@ -99,7 +99,7 @@ def test_other_formats_resume(capsys, state, tmp_path, form):
 
 @pytest.mark.parametrize("seed", [pytest.param(["--seed", 1], marks=pytest.mark.slow), []], ids=["seed", "no seed"])
 def test_killed_and_resumed(capsys, state, seed):
-    """Without a seed, the one that was drawn is in the state."""
+    """Without a given seed, the state holds the random one."""
     options = [str(DIGITS), "--epochs", "60", "--batch-size", "10", *map(str, seed)]
     line = [sys.executable, "-m", "pipeline", "feed", "--deterministic", *options]
     with subprocess.Popen([*line, "--save-state", str(state), "--every", "7"], stdout=subprocess.DEVNULL) as process:

@@ -1,4 +1,4 @@
-"""`feed` on a terminal: progress, Ctrl-C, and what it says when it is stopped."""
+"""`feed` on a terminal: progress, Ctrl-C, and its output when stopped."""
 
 import fcntl
 import json
@@ -86,7 +86,7 @@ class Terminal:
         os.close(self.master)
 
     def read(self):
-        """Read what was written to the terminal; False once nobody can write any more."""
+        """Read the terminal's output; return False once every writer has closed."""
         assert select.select([self.master], [], [], LIMIT)[0], f"nothing for {LIMIT} s after {self.shown}"
         try:
             piece = os.read(self.master, 4096)
@@ -110,7 +110,7 @@ class Terminal:
 
 def test_ctrl_c_ends_with_the_report_so_far():
     with Terminal(DIGITS, "--epochs", "0", "--json") as terminal:
-        terminal.wait_for(b" examples")  # the first batch is through
+        terminal.wait_for(b" examples")  # the first batch is done
         terminal.process.send_signal(signal.SIGINT)
         status, out = terminal.finish()
     assert status == 130
@@ -131,7 +131,7 @@ def test_ctrl_c_as_text():
 
 @pytest.mark.parametrize("how", ["in_a_callback", "silently"])
 def test_ctrl_c_that_python_drops(how):
-    """As in the callbacks of its imports, and where C asks for an attribute: one run of 500 went on forever."""
+    """As in import callbacks, and where C looks up an attribute: otherwise one run in 500 never ends."""
     with Terminal(DIGITS, "--epochs", "0", script=DROPS.replace("HOW", how)) as terminal:
         status, out = terminal.finish()
     assert status == 130
@@ -140,20 +140,20 @@ def test_ctrl_c_that_python_drops(how):
 
 @pytest.mark.parametrize("how", STRIKES)
 def test_ctrl_c_while_it_is_imported(how):
-    """Modules in C drop it."""
+    """C modules drop it."""
     with Terminal(DIGITS, "--epochs", "0", script=IMPORTING.replace("HOW", STRIKES[how])) as terminal:
         status, out = terminal.finish()
     assert (status, out, terminal.shown) == (130, "", b"")
 
 
 def test_ctrl_c_while_every_thread_is_blocked_in_a_read(tmp_path):
-    """A pipe that somebody holds open and writes nothing more to."""
+    """A pipe held open without further writes."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     first = tmp_path / "first"
     first.write_text("1,2\n" * 10)
     with Terminal(first, pipe, "--no-shuffle", "--batch-size", "5", "--json") as terminal:
-        with open(pipe, "w"):  # opens once the reader does, by when the batches of the first file can be made
+        with open(pipe, "w"):  # opens once the reader does, when the first file's batches can be made
             terminal.wait_for(b" examples")
             terminal.process.send_signal(signal.SIGINT)
             status, out = terminal.finish()

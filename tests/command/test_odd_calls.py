@@ -1,4 +1,4 @@
-"""Odd calls of `python -m pipeline` end in one clear line and a status, never in a traceback."""
+"""Odd `python -m pipeline` calls end in one clear line and a status, never in a traceback."""
 
 import gzip
 import os
@@ -15,7 +15,7 @@ ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIO
 
 
 def command(*arguments, shell="", **environment):
-    """Run the command, by a shell that redirects its output as `shell` says."""
+    """Run the command in a shell, with `shell` redirecting its output."""
     line = [sys.executable, "-m", "pipeline", *arguments]
     if shell:
         line = ["sh", "-c", f'exec "$@" {shell}', "sh", *line]
@@ -84,10 +84,10 @@ def test_names_that_a_terminal_cannot_show(program, environment):
 @pytest.mark.parametrize("form", ["csv", "lines", "tfrecord", "fixed:4"])
 @pytest.mark.parametrize("name", [os.devnull, "empty", "blank"])
 def test_nothing_to_read(capsys, tmp_path, form, name):
-    """Two files without an example end with an error, as one does."""
+    """Two files without an example end with an error, like a single one."""
     for file, text in ("empty", ""), ("blank", "\n\n\n" if form == "csv" else ""):
         (tmp_path / file).write_text(text)
-    path = str(tmp_path / name)  # which is os.devnull if the name is
+    path = str(tmp_path / name)  # os.devnull if that is the name
     for given, where in ([path], "it"), ([path, str(tmp_path / "empty")], "any file"):
         for more in [], ["--deterministic"], ["--epochs", "3", "--no-shuffle"]:
             assert main(["feed", "--format", form, *given, *more]) == 1
@@ -107,7 +107,7 @@ def test_nothing_to_read_saves_no_state(capsys, tmp_path):
 
 
 def test_a_limit_that_no_default_exceeds(capsys, rows):
-    """The capacity that was not given is no reason to refuse a number that was."""
+    """A default capacity is no reason to reject a given number."""
     assert main(["feed", rows, "--batch-size", str(2**31 - 1)]) == 0
     assert capsys.readouterr().out.startswith("2 examples (2 int64) in 1 batch, ")
 
@@ -130,7 +130,7 @@ def test_threads_have_a_limit(capsys, rows):
 
 @pytest.mark.parametrize("arguments", [["FILE"], ["--save-state", ""], ["--resume", ""]])
 def test_names_that_are_empty(capsys, rows, arguments):
-    """As those of a variable of a shell that is not set: the folder that one is in was no regular file."""
+    """As from an unset shell variable: an empty name must not mean the current folder."""
     what, *given = arguments
     options = ["--deterministic", what, *given] if given else [""]
     with pytest.raises(SystemExit) as stopped:
@@ -200,7 +200,7 @@ sys.exit(main(["feed", {rows!r}, "--threads", "20", "--format", "files"]))
 
 @pytest.mark.parametrize("options", [[], ["--format", "lines"], ["--deterministic"]])
 def test_a_byte_order_mark(capsys, tmp_path, options):
-    """Excel and others write it. Each file may have one; a first column of numbers was one of strings."""
+    """Excel and others write it. Each file may have one, and a first numeric column stays numeric."""
     names = [str(tmp_path / name) for name in "ab"]
     for name in names:
         with open(name, "wb") as file:

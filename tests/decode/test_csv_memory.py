@@ -1,4 +1,4 @@
-"""decode_csv counts the fields of a record before it makes them."""
+"""decode_csv counts a record's fields before creating them."""
 
 import pytest
 from tracing import memory_below
@@ -12,7 +12,7 @@ from pipeline import InvalidArgumentError, decode_csv
 def test_fields_that_are_too_many_take_no_memory(field, select, block):
     line = b",".join([field] * 140_000)
     records = [line] if block else line
-    decode_csv([b"1,1"], [0, 0])  # what the first call prepares
+    decode_csv([b"1,1"], [0, 0])  # allocated by the first call
     with memory_below(1.5 * len(line)):
         if select is None:
             with pytest.raises(InvalidArgumentError, match=r"^Expect 2 fields but have 140000 in record 0$"):

@@ -1,4 +1,4 @@
-"""Numbers out of texts: whatever way a table of them goes, each is the one nearest to its text."""
+"""Numbers from text: on any code path, each is the nearest to its text."""
 
 import math
 import random
@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import InvalidArgumentError, decode_csv
-from pipeline._csv import CsvTable  # decode_csv would leave to Python what this does not take, and nobody would see
+from pipeline._csv import CsvTable  # decode_csv would silently leave rejected texts to Python
 from pipeline.decode.csv.numbers import number
 
 FLOATS = [np.dtype(np.float32), np.dtype(np.float64)]
 DTYPES = [*FLOATS, np.dtype(np.int32), np.dtype(np.int64)]
-MOST = 10**19  # numbers below have digits that fit into a word
+MOST = 10**19  # numbers below this have digits that fit into a word
 
 decimals = st.one_of(
     st.floats(width=32, allow_infinity=False, allow_nan=False).map(repr),
@@ -30,7 +30,7 @@ decimals = st.one_of(
 
 
 def column_of(texts, dtype):
-    """The column that a block of such records has; None if one of them is not a number."""
+    """Return the column from a block with these records; None if one is not a number."""
     try:
         return decode_csv(texts, [dtype])[0].tolist()
     except InvalidArgumentError:
@@ -38,9 +38,9 @@ def column_of(texts, dtype):
 
 
 def nearest_float32(text):
-    """The float32 nearest to a text; of two that are equally near the even one; as an integer of its bits."""
+    """Return the float32 nearest to a text, ties to even, as an integer with its bits."""
     exact = abs(Fraction(text))
-    low, high = 0, 0x7F800000  # the bits of floats are in the order of the floats
+    low, high = 0, 0x7F800000  # floats sort like their bits
     while high - low > 1:
         middle = (low + high) // 2
         if Fraction(of_bits(middle)) <= exact:
@@ -69,7 +69,7 @@ def test_float32s_are_rounded_once(texts):
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("1.0000000596046448", 1.0000001),  # above the half between 1 and this, which is the nearest float64
+        ("1.0000000596046448", 1.0000001),  # just above the midpoint, which is its nearest float64
         ("1.00000005960464477539", 1.0),
         ("1.00000005960464477540", 1.0000001),
         ("-1.0000000596046448", -1.0000001),
@@ -87,13 +87,13 @@ def test_float32s_are_rounded_once(texts):
     ],
 )
 def test_float32s_of_tensorflow(text, value):
-    """As TensorFlow 2.21 decodes them."""
+    """As decoded by TensorFlow 2.21."""
     assert decode_csv([text, text], [np.float32])[0].tolist() == [np.float32(value).item()] * 2
     assert decode_csv(text, [np.float32]) == [np.float32(value)]
 
 
 def taken(texts, dtype):
-    """What the compiled code makes of texts, which it must not leave to Python."""
+    """Return the compiled code's numbers for these texts; it must not leave any to Python."""
     column = np.empty(len(texts), dtype)
     lines = tuple(text.encode() for text in texts)
     done = CsvTable([column], [None], b",", False, b"", True).fill(lines, 0)
@@ -103,7 +103,7 @@ def taken(texts, dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_numbers_times_every_power_of_ten(dtype):
-    """Down to 0 through what is less precise, and up to what is still no infinity."""
+    """From 0, through less precise numbers, to the largest below infinity."""
     choice = random.Random(5)
     texts = []
     for power in range(-365, 309):
@@ -117,7 +117,7 @@ def test_numbers_times_every_power_of_ten(dtype):
 
 @pytest.mark.parametrize(("dtype", "size"), [(FLOATS[0], 24), (FLOATS[1], 53)], ids=str)
 def test_exactly_halfway_with_a_power_of_ten(dtype, size):
-    """To the even one of the two; all the powers that numbers can have which are halfway and fit into a word."""
+    """Ties go to the even neighbour; for every power of ten with ties that fit into a word."""
     choice = random.Random(6)
     low, high = 2**size, 2 ** (size + 1)  # the odd numbers between have a bit too many
     texts = []
@@ -145,7 +145,7 @@ def test_more_digits_than_a_word_holds(dtype):
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_the_last_of_many_digits_tells(dtype):
     half = np.finfo(dtype).eps / 2
-    text = "1" + f"{Decimal(float(half)):f}"[1:]  # 1 and a half of what comes next
+    text = "1" + f"{Decimal(float(half)):f}"[1:]  # 1 and a half of the next
     assert len(text) > 25
     assert column_of([text, text + "000", text + "0001"], dtype) == [1, 1, 1 + 2 * half]
 
@@ -159,7 +159,7 @@ def test_float64s_are_those_of_python(rows):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_any_byte_anywhere(dtype):
-    """256 bytes at each place of numbers of one to three words: what is no number is never taken for one."""
+    """All 256 bytes at each position in numbers with one to three words: no other text is read as a number."""
     for template in (b"7", b"12345678", b"1.2345678", b"-12345678901234567"):
         for at in range(len(template)):
             texts = [template[:at] + bytes([byte]) + template[at + 1 :] for byte in range(256) if byte not in b'\r\n,"']
@@ -171,7 +171,7 @@ def test_any_byte_anywhere(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_points_and_signs_anywhere(dtype):
-    """Up to 20 digits, a point before, behind or between them; two of them are an error."""
+    """Up to 20 digits, a point before, behind or between them; two points are an error."""
     choice = random.Random(1)
     texts = []
     for size in range(1, 21):

@@ -1,6 +1,6 @@
-"""CsvTable, the compiled part of decode_csv: which records it takes, and what it makes of them.
+"""CsvTable, the compiled part of decode_csv: the records it accepts, and its results.
 
-It is private, and called by itself because decode_csv leaves to Python what this does not take.
+It is private, and called directly because decode_csv leaves rejected records to Python.
 """
 
 import random
@@ -92,7 +92,7 @@ def test_skipped_columns_may_hold_anything_but_quotes_in_the_wrong_place():
 
 
 def records(choice, width, delim):
-    """Some records, most of them of numbers; few have fields too many or too few."""
+    """Return some records, most with numbers; few have fields too many or too few."""
     hard = choice.random() / 3
 
     def field():
@@ -129,7 +129,7 @@ def test_the_text_of_a_missing_field_at_the_start_of_a_quoted_one():
 
 @pytest.mark.parametrize("seed", range(24))
 def test_blocks_are_what_their_records_are(seed):
-    """To the bit, whatever the delimiter, the quotes, the missing fields and the columns wanted; and so are errors."""
+    """To the bit, for any delimiter, quotes, missing fields and columns; errors too."""
     choice = random.Random(seed)
     failed = 0
     for _ in range(250):
@@ -173,7 +173,7 @@ def test_threads_at_once():
 
 
 def test_records_are_cut_in_the_same_places_whatever_is_known_of_the_text():
-    """Records that are complete stay as they are when more of the text comes; one by one they are the same."""
+    """Complete records stay the same when more text arrives, and are the same individually."""
     draws = random.Random(1)
     for _ in range(300):
         text = "".join(draws.choices(['"', '""', ",", "\n", "\r\n", "a", '"b\n",', "\0"], k=12)).encode()
@@ -258,7 +258,7 @@ def test_a_cut_and_a_tuple_of_its_records_give_the_same():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64, np.uint64])
 def test_short_numbers_are_what_they_are_by_themselves(dtype):
-    """Alone, and two records at a time: fields of each length, with a point in each place, at the end or not."""
+    """Alone, and two records at a time: fields of each length, with a point in any position, at the end or not."""
     digits = ["0" * 7, "1" * 17, "9" * 17, "1234567", "16777217", "99999999", "0000001", "7654321" * 3, "2147483648"]
     digits += [str(2**64 - 1), str(2**64), "1" + "0" * 19, "20000000000000000000", "0" * 13 + "1234567"]
     texts = {text[:size] for text in digits for size in range(21 if dtype == np.uint64 else 19)}
@@ -283,7 +283,7 @@ def test_short_numbers_are_what_they_are_by_themselves(dtype):
 
 
 def plainly(row, dtype):
-    """The numbers of a record, by NumPy; None if one of them is none."""
+    """Return the numbers in a record, by NumPy; None if one is not a number."""
     fields = [field.strip(b" ").decode() for field in row.split(b",")]
     kind = r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?" if np.dtype(dtype).kind == "f" else r"-?\d+"
     if not all(re.fullmatch(kind, field, re.IGNORECASE) for field in fields):

@@ -1,4 +1,4 @@
-"""decode_csv on blocks: whatever way a block goes, the values are those of its records one by one."""
+"""decode_csv on blocks: on any code path, the values equal those of the single records."""
 
 import csv
 import io
@@ -154,7 +154,7 @@ def test_quoted_fields_of_any_length():
 
 @pytest.mark.parametrize("field", [b"34,", b"3,4", b",34", b","])
 def test_delimiter_within_a_quoted_number(field):
-    """It is no number, nor two; found by fuzzing."""
+    """It is not a number, nor two; found by fuzzing."""
     lines = [b"1,2", b'5,"%b"' % field]
     for block in (lines, lines[::-1]):
         with pytest.raises(InvalidArgumentError, match="is not a valid float"):
@@ -169,7 +169,7 @@ def test_na_value_in_a_table_of_numbers():
 
 
 def test_blocks_of_many_parts():
-    """Strings are made in parts of 4,096 records; an unusual record is decoded by itself, and errors have its index."""
+    """Strings are made in parts of 4,096 records; an unusual record is decoded alone, and errors have its index."""
     rows = 3 * 4096 + 1000
     records = [b"%d,%d.5,t%d" % (i, i, i) for i in range(rows)]
     records[rows - 10] = b'"%d",\r\n1.5,"t ""%d"""' % (rows - 10, rows)
@@ -187,7 +187,7 @@ def test_blocks_of_many_parts():
 @pytest.mark.parametrize(
     "records",
     [
-        [b'1,"a', b'b"\n2,c'],  # as many lines as records, and none of them is one
+        [b'1,"a', b'b"\n2,c'],  # the line count equals the record count, but no line is a record
         [b'"a""', b'"b"'],
         [b'""a",1', b'"",1'],
         [b'"a"",""b",1', b'"a","b"'],

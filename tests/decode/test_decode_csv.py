@@ -1,4 +1,4 @@
-"""decode_csv: types, missing fields, quotes, selected columns; one record and blocks."""
+"""decode_csv: types, missing fields, quotes, selected columns; single records and blocks."""
 
 import numpy as np
 import pytest
@@ -162,7 +162,7 @@ class TestFields:
     def test_selected_columns(self):
         assert both(b"0,1,2,3", [0.0, 0], select_cols=[1, 3]) == [1, 3]
         assert both(b'0,1,"2,2",3', [""], select_cols=[2]) == [b"2,2"]
-        assert both(b'0,1,a"', [0], select_cols=[1]) == [1]  # what comes after is not looked at
+        assert both(b'0,1,a"', [0], select_cols=[1]) == [1]  # the rest is ignored
         columns = decode_csv([b"1,2", b"3,4,5"], [0], select_cols=[1])
         assert columns[0].tolist() == [2, 4]
         with pytest.raises(InvalidArgumentError, match="Expect 2 fields but have 1 in record 0"):

@@ -1,4 +1,4 @@
-"""decode_raw: dtypes, byte orders, blocks, and what it refuses."""
+"""decode_raw: dtypes, byte orders, blocks, and rejected input."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Image files that are damaged or made to harm: what a checksum covers, rows, scans and frames, and sizes."""
+"""Damaged and malicious image files: checksums, rows, scans and frames, and sizes."""
 
 import io
 import itertools
@@ -31,7 +31,7 @@ def png(*chunks):
 
 
 def rows(size, bits, colour, interlaced=0):
-    """The bytes of each row of noise, pass by pass, with the byte that says that it is not filtered."""
+    """Return each noise row's bytes, pass by pass, with the byte marking it as unfiltered."""
     rng = np.random.default_rng(bits + colour)
     for left, top, across, down in PASSES if interlaced else ((0, 0, 1, 1),):
         columns, count = -(-(size[0] - left) // across), -(-(size[1] - top) // down)
@@ -116,7 +116,7 @@ class TestPng:
 class TestJpeg:
     @staticmethod
     def with_scans(count):
-        """A progressive JPEG whose last scan comes again and again."""
+        """Return a progressive JPEG with its last scan repeated."""
         file = io.BytesIO()
         pixels = np.add.outer(np.arange(64), np.arange(64)).astype(np.uint8)
         Image.fromarray(pixels).save(file, "JPEG", progressive=True)
@@ -186,7 +186,7 @@ class TestBmp:
 
     @staticmethod
     def with_fields(rows, bits, masks):
-        """A BMP file of one line for each item of `rows`, the lowest first, whose pixels are cut apart by masks."""
+        """Return a BMP file with one line per item in `rows`, the lowest first, and pixels split by masks."""
         width = 8 * len(rows[0]) // bits
         header = struct.pack("<IiiHHIIiiII", 56, width, len(rows), 1, bits, 3, 0, 0, 0, 0, 0)
         header += struct.pack("<4I", *masks)
@@ -201,7 +201,7 @@ class TestBmp:
         ],
     )
     def test_fields_of_32_bits(self, masks, order):
-        """By the masks, where TensorFlow takes blue, green, red and alpha whatever they say."""
+        """The masks decide, whereas TensorFlow always reads blue, green, red and alpha."""
         pixels = np.random.default_rng(0).integers(0, 256, (3, 5, 4)).astype(np.uint8)
         data = self.with_fields([row.tobytes() for row in pixels[::-1]], 32, masks)
         assert np.array_equal(decode_bmp(data), pixels[:, :, order])
@@ -212,7 +212,7 @@ class TestBmp:
         ("masks", "bits"), [((0xF800, 0x7E0, 0x1F, 0), (5, 6, 5)), ((0x7C00, 0x3E0, 0x1F, 0), (5, 5, 5))]
     )
     def test_fields_of_16_bits(self, masks, bits):
-        """TensorFlow refuses them."""
+        """TensorFlow rejects them."""
         numbers = np.random.default_rng(0).integers(0, 1 << sum(bits), (3, 6)).astype("<u2")
         data = self.with_fields([row.tobytes() for row in numbers[::-1]], 16, masks)
         red, green = numbers >> (bits[1] + bits[2]), numbers >> bits[2] & (1 << bits[1]) - 1

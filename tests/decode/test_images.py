@@ -1,4 +1,4 @@
-"""decode_png, decode_jpeg, decode_gif, decode_bmp, decode_image: pixels as TensorFlow gives them."""
+"""decode_png, decode_jpeg, decode_gif, decode_bmp, decode_image: the same pixels as TensorFlow."""
 
 import importlib.util
 import io
@@ -40,7 +40,7 @@ class TestPng:
         assert np.array_equal(decode_image(data, dtype=dtype), image)
 
     def test_a_smooth_image_of_16_bits_is_small(self):
-        """Each row is filtered by what suits it best, as libpng does: here from the left and above."""
+        """Each row has its best filter, as in libpng: here from the left and above."""
         ramp = (np.add.outer(np.arange(200) * 100, np.arange(300) * 70)).astype(np.uint16)[:, :, None]
         data = encode_png(ramp)
         assert len(data) < 2100  # 1,939 from TensorFlow; differences from the row above take 2,510

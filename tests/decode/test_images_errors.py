@@ -1,4 +1,4 @@
-"""Images that are none, are damaged or too large, and arguments that do not fit; without Pillow."""
+"""Files that are not images, damaged or oversized images, and wrong arguments; without Pillow."""
 
 import contextlib
 import io

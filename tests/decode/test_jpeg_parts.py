@@ -1,4 +1,4 @@
-"""Parts of JPEG images: the pixels of the whole, however the image is stored and whatever decodes it."""
+"""Parts of JPEG images: the whole image's pixels, for any encoding and any decoder."""
 
 import io
 import threading
@@ -98,7 +98,7 @@ def test_damaged_images_are_errors_or_the_pixels_of_the_whole():
 
 
 def scans(data):
-    """Return where the scans of a JPEG begin."""
+    """Return the positions where a JPEG's scans begin."""
     return [at for at in range(len(data) - 1) if data[at : at + 2] == b"\xff\xda"]
 
 
@@ -126,7 +126,7 @@ def test_parts_of_tiny_images(size, ratio):
 
 @pytest.mark.parametrize("options", KINDS, ids=str)
 def test_pixels_that_cannot_be_decoded_are_no_memory_of_the_program(options):
-    """Bytes between markers are a warning, and a scan that names a missing table then stops the decoder."""
+    """Bytes between markers cause a warning, and then a scan naming a missing table stops the decoder."""
     data = bytearray(jpeg(40, 50, **options))
     at = scans(data)[-1]
     data[at + 6] = 0x33

@@ -1,4 +1,4 @@
-"""parse_single_example and parse_example: what they find, and blocks against single examples."""
+"""parse_single_example and parse_example: their results, and blocks compared with single examples."""
 
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from pipeline.proto.example import BytesList, Example, Feature, Features, FloatL
 
 
 def example(**features):
-    """A serialized example: ints, floats or bytes by name; an empty list is a feature without a list."""
+    """Return a serialized example: ints, floats or bytes by name; an empty list is a feature without a list."""
 
     def feature(values):
         if not len(values):
@@ -67,7 +67,7 @@ class TestSingle:
             "c": FixedLenFeature([1, 2], np.float32, [[0.5, 1]]),
             "d": FixedLenFeature([], np.int64, [7]),
         }
-        for data in (example(), example(a=[], b=[], c=[], d=[])):  # a feature without a list is a missing one
+        for data in (example(), example(a=[], b=[], c=[], d=[])):  # a feature without a list counts as missing
             got = parse_single_example(data, features)
             assert got["a"].tolist() == [7, 8]
             assert got["b"] == b"text"
@@ -181,7 +181,7 @@ class TestWire:
             assert parse_example(block, {"a": FixedLenFeature([], np.int64)})["a"][0] == 1
         assert parse_single_example(data, {"a": VarLenFeature(np.int64)})["a"].tolist() == [1]
 
-    # Other features named "a", and what the error says.
+    # Other features named "a", and their errors.
     LATER: ClassVar = {
         "no value": (b"\n\x03\n\x01a", "0 values"),
         "no name": (b"\n\x02\x12\x00", "0 names"),
@@ -256,7 +256,7 @@ class TestWire:
 
 
 class TestUniform:
-    """Blocks of examples that differ in nothing but values go another way, in which nothing else may differ."""
+    """Blocks whose examples differ only in values take a separate code path with the same results."""
 
     FEATURES: ClassVar = {
         "a": FixedLenFeature([2], np.int64),

@@ -1,4 +1,4 @@
-"""parse_single_example and parse_example on what does not fit: TensorFlow's messages, then why."""
+"""parse_single_example and parse_example on wrong input: TensorFlow's messages, then the reason."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from pipeline.decode.example.parse import parse_example, parse_single_example
 
 INT = FixedLenFeature([], np.int64)
 ROWS = FixedLenSequenceFeature([2], np.int64, allow_missing=True)
-BROKEN = b"\n\x0c\n\n\n\x01a\x12\x05\x1a\x03\n\x01\xff"  # its one number has no end
+BROKEN = b"\n\x0c\n\n\n\x01a\x12\x05\x1a\x03\n\x01\xff"  # its only number has no end
 
 
 @pytest.mark.parametrize(

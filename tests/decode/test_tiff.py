@@ -1,4 +1,4 @@
-"""TIFF as rgb_image reads it, by which image_folder and webdataset do: gray of 12 and 16 bits, turned, in pieces."""
+"""TIFF through rgb_image, as image_folder and webdataset read it: gray with 12 and 16 bits, turned, in pieces."""
 
 import struct
 
@@ -15,7 +15,7 @@ LONG, SHORT = 4, 3
 
 
 def tiff(width, height, data, **changes):
-    """A gray image of one strip; changes are the values of tags by "t" and their number, all of them SHORT."""
+    """Return a gray image with one strip; changes set tags by "t" and their number, all SHORT."""
     tags = {256: (LONG, [width]), 257: (LONG, [height]), 258: (SHORT, [8]), 259: (SHORT, [1]), 262: (SHORT, [1])}
     tags |= {273: (LONG, [0]), 277: (SHORT, [1]), 278: (LONG, [height]), 279: (LONG, [len(data)])}
     tags |= {int(name[1:]): (SHORT, values) for name, values in changes.items()}
@@ -51,7 +51,7 @@ def test_bits():
 def test_white_is_zero():
     assert gray(tiff(4, 2, EIGHT, t262=[0]))[0] == [245, 244, 243, 242]
     assert gray(tiff(2, 1, struct.pack("<HH", 0x1234, 0xFEDC), t258=[16], t262=[0])) == [[0xED, 1]]
-    with pytest.raises(pipeline.InvalidArgumentError, match="unknown pixel mode"):  # Pillow has none
+    with pytest.raises(pipeline.InvalidArgumentError, match="unknown pixel mode"):  # Pillow has no such mode
         rgb_image(tiff(2, 1, b"\x12\x3f\xed", t258=[12], t262=[0]))
 
 

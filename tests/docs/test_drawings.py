@@ -1,4 +1,4 @@
-"""The drawings of the docs are those of the program that draws them."""
+"""The drawings in the docs match the program that draws them."""
 
 import runpy
 

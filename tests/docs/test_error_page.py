@@ -1,4 +1,4 @@
-"""The titles of docs/errors.md are what the library really says: each is raised here, and so is each "second line"."""
+"""The titles in docs/errors.md are real messages: each is raised here, and so is each "second line"."""
 
 import logging
 import os
@@ -14,12 +14,12 @@ from page_programs import ROOT
 
 import pipeline
 import pipeline.compat.v1 as tf
-from pipeline._queue import CALLS  # the numbers by which the core tells its hooks of calls
+from pipeline._queue import CALLS  # the core passes these call numbers to its hooks
 from pipeline.queues.waits import CHECK_INTERVAL
 
 TEXT = (ROOT / "docs" / "errors.md").read_text()
 TITLES = re.findall(r"^### `(.*)`$", TEXT, re.MULTILINE)
-# Of TensorFlow alone, as the page says: sessions that are closed, a warning of its C++, and eager execution.
+# TensorFlow only, as the page explains: closed sessions, a C++ warning, and eager execution.
 TENSORFLOWS = {
     "Dequeue operation was cancelled",
     "Skipping cancelled enqueue attempt with queue not closed",
@@ -35,7 +35,7 @@ def _fresh(tmp_path, monkeypatch):
 
 
 def pattern(shown):
-    """What a text of the page matches: its numbers and the names in quotes are examples, "..." is left out."""
+    """Return the pattern for a text on the page: numbers and quoted names are examples, "..." matches anything."""
     parts = re.split(r"('[^' ]*')|(\d[\d,]*)|(\.\.\.)|(\[[\d,]+\])", shown)
     named, number, gap, shape = parts[1::5], parts[2::5], parts[3::5], parts[4::5]
     text = re.escape(parts[0])
@@ -223,11 +223,11 @@ def test_a_title(title):
     assert kinds & set(re.findall(r"`(\w+Error)`", section)), f"{type(caught.value)} is not in: {section}"
 
 
-# The program that hangs ----------------------------------------------------------------------------------------------
+# The hanging program --------------------------------------------------------------------------------------------------
 
 
 def shown(heading):
-    """The first block of text below a heading."""
+    """Return the first text block below a heading."""
     return re.search(r"```(?:text)?\n(.*?)```", TEXT.partition(heading)[2], re.DOTALL)[1]
 
 
@@ -239,7 +239,7 @@ def test_runners_that_were_never_started():
 
 
 def test_a_pool_that_fills(caplog):
-    """`_about_to_wait` and `_still_waiting` are called as the core calls them, so that nobody waits."""
+    """`_about_to_wait` and `_still_waiting` are called like the core calls them, so that nothing waits."""
     queue = pipeline.RandomShuffleQueue(20_000, 10_000, "int64", (), name="examples")
     caplog.set_level(logging.INFO, "pipeline")
     queue._about_to_wait(CALLS["dequeue_many"])
@@ -256,7 +256,7 @@ def test_what_threads_are_doing():
     assert pattern(blocked).search(str(caught.value))
 
 
-# The second line, which says why a queue is closed -------------------------------------------------------------------
+# The second line with the reason why a queue is closed ----------------------------------------------------------------
 
 
 def run_out(*ops, coord=None, queue):

@@ -1,4 +1,4 @@
-"""The programs in examples/ do what they say."""
+"""The programs in examples/ do as they claim."""
 
 import re
 import subprocess
@@ -21,13 +21,13 @@ def run(*command):
 
 
 def numbers(*command):
-    """All numbers of what a program prints."""
+    """Return all numbers a program prints."""
     return [int(each) for each in re.findall(r"\d+", run(*command))]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_example_is_run(name):
-    """Here or in another test; notebooks by tests/house."""
+    """Here or in another test; notebooks in tests/house."""
     texts = (path.read_text() for path in (ROOT / "tests").glob("**/test_*.py"))
     assert name.endswith(".ipynb") or any(f"examples/{name}" in text for text in texts)
 
@@ -39,7 +39,7 @@ def test_csv():
 
 
 def test_processes():
-    """Whoever makes the examples, they are the same to the byte."""
+    """The examples are identical to the byte, whichever workers make them."""
     assert run("examples/processes.py") == run("examples/processes.py", "threads")
 
 
@@ -77,7 +77,7 @@ def test_csv_by_name():
 
 
 def test_stored_arrays():
-    names = ["npy", "hdf5"] if find_spec("h5py") else ["npy"]  # which leaves the other out, as it says
+    names = ["npy", "hdf5"] if find_spec("h5py") else ["npy"]  # it announces that it leaves the other out
     assert run("examples/stored_arrays.py") == "".join(f"{name}: 90% of 1,797 digits right\n" for name in names)
 
 
@@ -147,7 +147,7 @@ def test_a_tf1_program():
 
 
 def test_language_model():
-    """Hosts that are killed give the same rows as hosts that are not."""
+    """Killed hosts produce the same rows as others."""
     line = r"^host \d: (\d+) rows, killed (\d+) times, the same rows: True$"
     said = re.findall(line, run("examples/language_model.py"), re.MULTILINE)
     assert len(said) == 2
@@ -155,12 +155,12 @@ def test_language_model():
 
 
 def test_pretrain():
-    """Hosts that were killed continue on one host and on three with the rows of a run that nobody killed."""
+    """Killed hosts continue on one host and on three, with the same rows as an uninterrupted run."""
     full, first, last, killed, *resumed = run("examples/pretrain.py").splitlines()
     assert float(re.fullmatch(r"rows: ([\d.]+)% full", full)[1]) > 99
     for line, weights in ((first, [60, 30, 10]), (last, [20, 30, 50])):
         shares = np.array(re.findall(r"\d+(?=%)", line), float)
-        assert np.abs(shares - weights).max() < 6  # the packer holds documents back
+        assert np.abs(shares - weights).max() < 6  # the packer buffers documents
     assert killed == "2 hosts were killed; both have saved step 15 of 40"
     said = "480 rows, 0 lost, 0 doubled, same order: True"
     assert resumed == [f"resumed on 1: {said}", f"resumed on 3: {said}"]
@@ -187,7 +187,7 @@ def test_mixing():
 
 
 def test_live():
-    """How large batches are under load depends on time."""
+    """Batch sizes under load depend on timing."""
     load, slow = run("examples/live.py").splitlines()
     count, largest = map(int, re.fullmatch(r"under load: 160 requests in (\d+) batches of up to (\d+)", load).groups())
     assert largest <= 16
@@ -209,7 +209,7 @@ def test_from_dataloader():
 
 
 def test_replay():
-    """What the agent sees depends on time, so it may be wrong about a cell that it seldom visits."""
+    """The agent's experience depends on timing, so it may be wrong about a rarely visited cell."""
     samples, walk = run("examples/replay.py").splitlines()
     assert samples == "96,000 samples, 8.0 for each step that was added"
     ways = re.fullmatch(r"which way to go in each cell: ([<>]{11})", walk)[1]

@@ -1,4 +1,4 @@
-"""The Python programs of the README and of every page of the documentation run."""
+"""The Python programs in the README and on every documentation page run."""
 
 import ast
 import re
@@ -13,19 +13,19 @@ PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
 }
 
-# What programs print, of those that say so on their page.
+# Expected output, for pages that describe it in words.
 SAID = {
     "README.md:page": r"(?s).*decode.*",
 }
 
-# Programs that others run, more than once.
+# Programs run elsewhere, more than once.
 ELSEWHERE = {
     "docs/reproducibility.md:page": "tests/resume/test_recipes.py",
 }
 
 
 def cases():
-    """Each program, and for each block that is left out the reason."""
+    """Each program, and the reason for each block left out."""
     for page, text in sorted(PAGES.items()):
         runnable, left_out = page_programs.programs(text)
         for chosen in runnable:
@@ -39,7 +39,7 @@ def cases():
 
 @pytest.mark.parametrize(("chosen", "said"), list(cases()))
 def test_a_program(chosen, said, tmp_path):
-    """It runs, and prints what the page shows: a block of text right after the code."""
+    """It runs, and prints the page's output, in a text block right after the code."""
     printed = page_programs.run(page_programs.script(chosen, mark=True), tmp_path)
     *parts, rest = printed.split(page_programs.MARK)
     assert len(parts) == len(chosen)
@@ -49,14 +49,14 @@ def test_a_program(chosen, said, tmp_path):
 
 
 def imported(code):
-    """The names that imports of a piece of code make, in functions too."""
+    """Return the names bound by imports in a piece of code, in functions too."""
     imports = [each for each in ast.walk(ast.parse(code)) if isinstance(each, ast.Import | ast.ImportFrom)]
     return {alias.asname or alias.name.partition(".")[0] for each in imports for alias in each.names}
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_imports_are_shown(page):
-    """A reader who types what a page shows has the modules that it uses."""
+    """A reader who types the shown code has the modules it uses."""
     shown = re.findall(r"^```python.*?\n(.*?)^```", PAGES[page], re.DOTALL | re.MULTILINE)
     hidden = re.findall(r"<!-- python\n(.*?)-->", PAGES[page], re.DOTALL)
     used = {each.id for code in shown for each in ast.walk(ast.parse(code)) if isinstance(each, ast.Name)}
@@ -72,7 +72,7 @@ def test_what_programs_print_is_looked_at():
     assert SAID.keys() <= {case.id for case in cases()}
 
 
-# Command lines of our program, indented or after a prompt.
+# Command lines for this package, indented or after a prompt.
 COMMANDS = [
     (page, line)
     for page, text in sorted(PAGES.items())
@@ -82,9 +82,9 @@ COMMANDS = [
 
 @pytest.mark.parametrize(("page", "line"), COMMANDS)
 def test_a_command_runs(page, line, tmp_path, monkeypatch):
-    """With one epoch, and a program to check; states are saved before others go on from them."""
+    """With one epoch, and a program to check; states are saved before other commands resume from them."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "examples").symlink_to(ROOT / "examples")  # as in the folder of a clone
+    (tmp_path / "examples").symlink_to(ROOT / "examples")  # as in a cloned repository
     (tmp_path / "train.py").write_text("import pipeline.compat.v1 as tf\n")
     arguments = re.sub(r"--epochs \d+", "--epochs 1", line).split()
     if "--resume" in arguments:
@@ -92,7 +92,7 @@ def test_a_command_runs(page, line, tmp_path, monkeypatch):
     assert cli.main(arguments) == 0
 
 
-# How programs are found on a page ------------------------------------------------------------------------------------
+# How programs are found on a page -------------------------------------------------------------------------------------
 
 
 def page(*parts):

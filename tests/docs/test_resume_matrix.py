@@ -1,4 +1,4 @@
-"""The table of what may differ when a run is resumed: each cell is such a run."""
+"""The table of differences allowed on resume: each cell is a run."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reproducibility.md"
 
 
 def test_the_table_is_what_runs_give():
-    """To renew it: `python tests/support/resume_matrix.py`."""
+    """To update it: `python tests/support/resume_matrix.py`."""
     text = PAGE.read_text()
     begin = text.index("| step | before `shard`")
     assert text[begin : text.index("\n\n", begin) + 1] == table()

@@ -1,8 +1,8 @@
-"""Rows of an Arrow table in memory, and of the Feather files that it is written to: the same batches.
+"""Read the same batches from an Arrow table in memory and from Feather files.
 
     python examples/arrow_tables.py
 
-It needs `pip install pyarrow`.
+Needs `pip install pyarrow`.
 """
 
 import pathlib
@@ -16,7 +16,7 @@ import pipeline
 
 
 def make_table():
-    """1,000 baskets: who bought how many things, at which prices."""
+    """Return 1,000 baskets: each customer, how many items they bought, and the prices."""
     rng = np.random.default_rng(0)
     counts = rng.integers(0, 6, 1000)
     baskets = [rng.integers(1, 100, count).tolist() for count in counts]
@@ -24,7 +24,7 @@ def make_table():
 
 
 def spent(source):
-    """What each customer paid: rows of different lengths come as all values, and where each row begins."""
+    """Return each customer's total; rows with different lengths arrive as all values, and each row's start."""
     totals = {}
     for batch in source.shuffle(300, seed=2).batch(100, collate="row_splits"):
         prices, splits = batch["prices"]

@@ -1,9 +1,9 @@
-"""Takes batches in a program of asyncio, while other tasks run.
+"""Take batches in an asyncio program, while other tasks run.
 
     python examples/asyncio_batches.py
 
-One task trains and another one counts the time. A third one is cancelled while it waits for a batch, which the next
-task gets: nothing is lost.
+One task trains and another counts the time. A third one is cancelled while it waits for a batch. The next task gets
+this batch, so nothing is lost.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import pipeline
 
 
 def slowly(number, gate):
-    """Return a number; number 20 only when the gate is open, as where a disk or a network keeps it waiting."""
+    """Return a number, but number 20 only once the gate is open, as if a disk or a network were slow."""
     if number == 20:
         gate.wait()
     return number
@@ -28,7 +28,7 @@ async def tick(ticks):
 async def train(batches, seen):
     async for batch in batches:
         seen += batch.tolist()
-        await asyncio.sleep(0)  # a step of the model
+        await asyncio.sleep(0)  # one model step
         if len(seen) == 20:
             return
 

@@ -1,9 +1,9 @@
-"""Reads a folder of images, augments them in two processes, and trains on the batches.
+"""Read a folder of images, augment them in two processes, and train on the batches.
 
     python examples/augmentation.py
 
-The draws of an image follow from the seed, the epoch and its number. So the images are the same with any number of
-processes, which the program checks. Needs `pip install pillow`.
+An image's random numbers follow from the seed, the epoch and its index. So the images are the same with any number of
+processes, and the program checks this. Needs `pip install pillow`.
 """
 
 import tempfile
@@ -30,7 +30,7 @@ def draw_images(folder):
 
 
 def augment(example):
-    """Crop and mirror an image, and change its brightness, all by chance."""
+    """Crop and mirror an image, and change its brightness, at random."""
     image, label = example
     rng = pipeline.example_rng()
     top, left = rng.integers(0, image.shape[0] - SIZE + 1, 2)
@@ -46,7 +46,7 @@ def batches_of(folder, workers):
 
 
 def looks_tall(images):
-    """Say which images vary more from column to column than from row to row."""
+    """Return a mask for images that vary more from column to column than from row to row."""
     grey = images.mean(axis=3)
     return grey.mean(axis=1).std(axis=1) > grey.mean(axis=2).std(axis=1)
 

@@ -1,4 +1,4 @@
-"""Reads a file with damaged lines: stops at the first one, or leaves them out and says which they were.
+"""Read a file with damaged lines: stop at the first one, or skip them and report each.
 
 python examples/bad_records.py
 """
@@ -15,7 +15,7 @@ DIGITS = pathlib.Path(__file__).parent / "data" / "digits.csv"
 
 
 def damage(folder):
-    """Write the digits to a file in which every 300th line has something wrong with it."""
+    """Write the digits to a file with damage in every 300th line."""
     lines = DIGITS.read_text().splitlines()
     for number in range(100, len(lines), 300):
         lines[number] = lines[number].replace(",", ",?", 1) if number % 200 else lines[number] + ",7"
@@ -25,7 +25,7 @@ def damage(folder):
 
 
 def count(path, **options):
-    """Return how many examples came, and what was left out; raise what the loop raises."""
+    """Return the number of examples, and the skipped records; errors from the loop are raised."""
     batches = pipeline.text(path).map(parse, **options).batch(64)
     with iter(batches) as iterator:
         return sum(len(labels) for _, labels in iterator), iterator.errors

@@ -1,9 +1,9 @@
-"""Batches sentences of similar length, so that little of a batch is padding.
+"""Batch sentences of similar length to waste less on padding.
 
     python examples/bucketed_text.py
 
-The sentences are those of README.md, as numbers of words. bucket_by_sequence_length collects them in buckets; what
-batch(dynamic_pad=True) pads is printed beside it.
+The sentences come from README.md, as word numbers. bucket_by_sequence_length collects them in buckets; the padding from
+batch(dynamic_pad=True) is printed for comparison.
 """
 
 import re
@@ -17,7 +17,7 @@ TEXT = Path(__file__).parents[1] / "README.md"
 
 
 def sentences():
-    """Return the sentences as arrays of word numbers, and how many words there are."""
+    """Return the sentences as arrays of word numbers, and the vocabulary size."""
     words = {}
     found = []
     text = re.sub(r"```.*?```", "", TEXT.read_text(), flags=re.DOTALL)  # without programs
@@ -29,8 +29,8 @@ def sentences():
 
 
 def padding(batches):
-    """The share of zeros in all batches, which stand where a sentence has no word."""
-    batches = list(batches)  # int32 [16, longest of the batch] each
+    """Return the fraction of zeros in all batches; zeros pad the sentences."""
+    batches = list(batches)  # int32 [16, longest in the batch] each
     return sum((batch == 0).sum() for batch in batches) / sum(batch.size for batch in batches)
 
 

@@ -1,9 +1,9 @@
-"""Reads a table in which one class is rare, and draws both classes equally often.
+"""Read a table with a rare class, and draw both classes equally often.
 
     python examples/class_balance.py
 
-It makes a CSV file of payments. One in 50 is a fraud. Trained on the rows as they are, a model calls nothing a fraud;
-trained on balanced draws, it finds most.
+It creates a CSV file of payments, with one fraud in 50. A model trained on the rows as they are finds no fraud; a model
+trained on balanced draws finds most.
 """
 
 import os
@@ -28,7 +28,7 @@ def write_payments(name):
 
 
 def step(weights, batch):
-    """One step of logistic regression."""
+    """Run one step of logistic regression."""
     x = np.stack([batch["amount"], batch["hour"], np.ones(len(batch["fraud"]))], axis=1)
     chances = 1 / (1 + np.exp(-x @ weights))
     weights -= 0.5 * x.T @ (chances - batch["fraud"]) / len(x)

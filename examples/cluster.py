@@ -1,9 +1,9 @@
-"""Prepares examples on the machines of a Ray cluster; without one, it makes one of this machine.
+"""Prepare examples on a Ray cluster; without an address, start one on this machine.
 
     python examples/cluster.py [address]
 
-The function adds noise to the digits of examples/data/digits.csv. Each example draws its own random numbers,
-so the last line is the same on every cluster, also if its machines die meanwhile.
+The function adds noise to the digits in examples/data/digits.csv. Each example draws its own random numbers, so the
+last line is the same on every cluster, even if its machines die meanwhile.
 """
 
 import sys
@@ -17,14 +17,14 @@ LINES = (Path(__file__).parent / "data" / "digits.csv").read_text().splitlines()
 
 
 def noisy(line):
-    """An example: the image with noise, and its digit."""
+    """Return an example: the image with noise, and its digit."""
     *pixels, label = map(int, line.split(","))
     image = np.array(pixels, np.float32).reshape(8, 8) / 16
     return {"image": image + pipeline.example_rng().normal(0, 0.1, (8, 8)), "label": np.int32(label)}
 
 
 def images(workers):
-    """Batches of shuffled images; the fingerprint of their iterator covers the bytes."""
+    """Return batches of shuffled images; their iterator's fingerprint covers the bytes."""
     return pipeline.dataset(LINES).shuffle(seed=1).map(noisy, workers=workers).checksum().batch(64)
 
 

@@ -1,4 +1,4 @@
-"""Lines of compressed text files, shuffled: which words are in which kind of message.
+"""Shuffle lines from compressed text files, and count the words in each kind of message.
 
     python examples/compressed_text.py
 
@@ -21,7 +21,7 @@ def main(folder):
         with opened(folder / f"log-{i}.txt.{ending}", "wt") as file:
             print("# messages", *LINES[i::2], sep="\n", file=file)
     words = collections.defaultdict(collections.Counter)
-    # The endings of their names say how they are compressed.
+    # The suffixes of the file names give the compression.
     source = pipeline.text(f"{folder}/log-*.txt.*", skip_lines=1, shuffle=True, seed=1)
     for line in source.shuffle(200, seed=2):
         kind, message = line.split(": ")

@@ -1,9 +1,9 @@
-"""Makes shuffled batches from CSV files: the whole pipeline on one page.
+"""Make shuffled batches from CSV files: the whole pipeline on one page.
 
     python examples/csv_batches.py examples/data/digits.csv
 
 File names go into a queue, three threads read and decode blocks of lines, a shuffle queue mixes the rows, and the loop
-gets batches. Each row of the example file is an 8x8 image and its digit.
+gets batches. Each row in the example file is an 8x8 image and its digit.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""Finds what decides the price of a flat: chosen columns of compressed CSV files, by their names, with missing fields.
+"""Find the factors in a flat's price, using some columns of compressed CSV files with missing fields.
 
     python examples/csv_by_name.py [FILE ...]
 
-Without files it writes four first, in a temporary folder. Files that end in .gz or .bz2 need nothing else.
+Without files it writes four first, in a temporary folder. Files ending in .gz or .bz2 need no extra option.
 """
 
 import gzip
@@ -16,7 +16,7 @@ import pipeline
 
 
 def write_files(folder):
-    """Write 20,000 flats: 30 for a square metre, 900 for a room, 5,000 for the address."""
+    """Write 20,000 flats: 30 per square metre, 900 per room, 5,000 for the address."""
     rng = np.random.default_rng(0)
     for i in range(4):
         with gzip.open(folder / f"flats-{i}.csv.gz", "wt") as file:

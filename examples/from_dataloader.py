@@ -1,9 +1,9 @@
-"""A training program that used PyTorch's DataLoader: the dataset and the collate function stay as they were.
+"""Port a training program from PyTorch's DataLoader, keeping its dataset and collate function.
 
     python examples/from_dataloader.py
 
-The lines it had are comments. NumPy stands for the model, so that this runs without PyTorch; `torch.from_numpy` makes
-tensors of the batches without a copy.
+The replaced lines are kept as comments. NumPy stands in for the model, so the program runs without PyTorch;
+`torch.from_numpy` turns the batches into tensors without a copy.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ def collate(examples):
 
 
 def train(weights, batch):
-    """One step of softmax regression; return how many were right before."""
+    """Run one step of softmax regression; return how many examples were right before."""
     scores = batch["image"] @ weights
     chances = np.exp(scores - scores.max(axis=1, keepdims=True))
     chances /= chances.sum(axis=1, keepdims=True)
@@ -45,7 +45,7 @@ def main():
     #      loader = DataLoader(digits, batch_size=100, shuffle=True, num_workers=2, drop_last=True,
     #                          collate_fn=collate, generator=generator, worker_init_fn=seed_numpy)
     numbers = pipeline.dataset(range(len(digits))).shuffle(seed=1)
-    # In processes, as a DataLoader has them: workers=pipeline.processes(2)
+    # In processes, like a DataLoader: workers=pipeline.processes(2)
     loader = numbers.map(digits.__getitem__, workers=2).batch(100, drop_remainder=True, collate=collate)
     weights = np.zeros((64, 10))
     for epoch in range(4):

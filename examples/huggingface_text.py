@@ -1,8 +1,8 @@
-"""Guesses languages by their letters: a dataset of Hugging Face, by number and as a stream.
+"""Guess languages by their letters, from a Hugging Face dataset read by index and as a stream.
 
     python examples/huggingface_text.py
 
-It makes a small dataset. It needs `pip install datasets`.
+It creates a small dataset. Needs `pip install datasets`.
 """
 
 import datasets
@@ -17,7 +17,7 @@ WORDS = {
 
 
 def make_dataset():
-    """Make 2,000 sentences of five words, and the number of the language of each."""
+    """Create 2,000 sentences with five words each, and their language numbers."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 2000)
     words = [each.split() for each in WORDS.values()]
@@ -25,7 +25,7 @@ def make_dataset():
 
 
 def letters(texts):
-    """How often each letter is in each text."""
+    """Count each letter in each text."""
     return np.array([[text.count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts])
 
 

@@ -1,8 +1,8 @@
-"""Tells circles from squares: images in a folder for each class, read and resized by two threads.
+"""Tell circles from squares: images in one folder per class, read and resized by two threads.
 
     python examples/image_folder.py [FOLDER]
 
-Without a folder it draws 600 images first, in a temporary one. It needs `pip install pillow`.
+Without a folder it draws 600 images first, in a temporary one. Needs `pip install pillow`.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ SIDE = 48
 
 
 def draw(folder):
-    """Write circles and squares of random place, size and colour as PNG files."""
+    """Write circles and squares with random position, size and colour as PNG files."""
     rng = np.random.default_rng(0)
     y, x = np.mgrid[:SIDE, :SIDE]
     for shape in ("circle", "square"):
@@ -30,14 +30,14 @@ def draw(folder):
 
 
 def features(images):
-    """How much of the box around the bright pixels is bright: pi / 4 of a circle, all of a square."""
+    """Return how much of the box around the bright pixels is bright: pi / 4 for a circle, everything for a square."""
     bright = images.mean(axis=3) > 90
     area = bright.any(axis=1).sum(axis=1) * bright.any(axis=2).sum(axis=1)
     return bright.sum(axis=(1, 2)) / area
 
 
 def decode(data):
-    """Make an image of 24 x 24 pixels of the bytes of a file."""
+    """Decode a file's bytes into an image with 24 x 24 pixels."""
     return pipeline.resize(pipeline.decode_image(data, channels=3), (24, 24), method="area")
 
 
@@ -45,7 +45,7 @@ def main(folder):
     source = pipeline.image_folder(folder, decode, shuffle=True, seed=1)
     right = 0
     with pipeline.shuffle_batch(source, 50, min_after_dequeue=200, num_threads=2, seed=1) as batches:
-        for images, labels in batches:  # uint8 [50, 24, 24, 3] and the number of the class
+        for images, labels in batches:  # uint8 [50, 24, 24, 3] and the class number
             right += ((features(images) > 0.89) == labels).sum()
         print(f"{' or '.join(source.classes)}: {right} of {len(source)} right")
 

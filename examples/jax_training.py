@@ -1,8 +1,8 @@
-"""Trains a classifier of handwritten digits with JAX, and goes on where it was killed.
+"""Train a handwritten digit classifier with JAX, and continue after a kill.
 
     python examples/jax_training.py [STATE]
 
-Rows of a batch are laid out over all devices of JAX. It needs `pip install jax`.
+Each batch is spread over all JAX devices by rows. Needs `pip install jax`.
 """
 
 import os

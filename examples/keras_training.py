@@ -1,8 +1,8 @@
-"""Trains a classifier of handwritten digits with Keras, whatever its backend.
+"""Train a handwritten digit classifier with Keras, with any backend.
 
     KERAS_BACKEND=jax python examples/keras_training.py
 
-It needs `pip install keras` and a backend: JAX, TensorFlow or PyTorch.
+Needs `pip install keras` and a backend: JAX, TensorFlow or PyTorch.
 """
 
 import os
@@ -18,7 +18,7 @@ import pipeline.keras
 
 
 def shifted(example):
-    """The image moved by a pixel to either side, or not at all; the same in every run."""
+    """Return the image moved by a pixel to either side, or not at all; the same in every run."""
     move = int(pipeline.example_rng().integers(-1, 2))
     return {"image": np.roll(example["image"], move, axis=1), "digit": example["digit"]}
 

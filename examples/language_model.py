@@ -1,10 +1,10 @@
-"""Packs documents for a language model on two hosts. Each host is killed again and again, and no token is lost.
+"""Pack documents for a language model on two hosts, without losing a token to repeated kills.
 
     python examples/language_model.py
 
 Every host is a process that reads its part of the files, cuts the documents into tokens and packs these into rows. It
-saves its state after each step and is killed without warning after every twentieth. The program starts it again until
-it is done, and compares the rows with those of hosts that nobody killed.
+saves its state after each step and is killed without warning after every twentieth. The program restarts it until it is
+done, and compares the rows with those from uninterrupted hosts.
 """
 
 import json
@@ -22,7 +22,7 @@ WORDS = ["queue", "runner", "batch", "shuffle", "thread", "record", "epoch", "ho
 
 
 def write_documents(folder):
-    """Write four files of documents, none as long as the next."""
+    """Write four files of documents with random lengths."""
     rng = np.random.default_rng(1)
     for part in range(4):
         with open(f"{folder}/part-{part}.jsonl", "w") as file:
@@ -32,7 +32,7 @@ def write_documents(folder):
 
 
 def tokenize(document):
-    """Return the bytes of a document and a 0, which ends it; two sequences where it is long."""
+    """Return a document's bytes and a final 0; two sequences if it is long."""
     tokens = np.frombuffer(document["text"].encode() + b"\0", np.uint8)
     return np.split(tokens, [100]) if len(tokens) > 200 else [tokens]
 
@@ -43,13 +43,13 @@ def batches_of(folder, host):
 
 
 def train(folder, host, name, steps):
-    """Take batches, and save after each; go on where the last run was killed.
+    """Take batches, and save after each; continue where the last run was killed.
 
     Args:
-        folder: Where the documents are.
-        host: Which host this is.
-        name: The file with the state and all rows so far, in place of a model that has learned them.
-        steps: After how many it is killed; 0 for never.
+        folder: Contains the documents.
+        host: This host's index.
+        name: The file with the state and all rows so far, standing in for a model trained on them.
+        steps: The number of steps before a kill; 0 for never.
     """
     with iter(batches_of(folder, host)) as batches:
         rows = []
@@ -61,11 +61,11 @@ def train(folder, host, name, steps):
             rows += [bytes(row).hex() for row in batch["tokens"]]
             pipeline.save_state(name, {"rows": rows, "input": batches.state_dict()})
             if step == steps:
-                os._exit(9)  # nothing is closed, as at kill -9
+                os._exit(9)  # nothing is closed, as with kill -9
 
 
 def run(folder, host, name, steps):
-    """Start a host until it is done; return its rows, and how often it was killed."""
+    """Run a host until it is done; return its rows, and how often it was killed."""
     command = [sys.executable, __file__, folder, str(host), name, str(steps)]
     kills = 0
     while subprocess.run(command, check=False).returncode == 9:

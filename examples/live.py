@@ -1,9 +1,9 @@
-"""Collects requests into batches: full ones under load, small ones in time when there is little to do.
+"""Collect requests into batches: full ones under load, small but prompt ones otherwise.
 
     python examples/live.py
 
-Two threads send requests through a queue. A batch goes out when it has 16, or 20 ms after its first request. The model
-is called once a batch, and each request gets its answer.
+Two threads send requests through a queue. A batch is delivered when it has 16 requests, or 20 ms after its first one.
+The model is called once per batch, and each request gets its answer.
 """
 
 import queue
@@ -21,7 +21,7 @@ def model(numbers):
 
 
 def send(requests, answers, numbers, one_by_one):
-    """Send numbers, and wait for each answer if `one_by_one`."""
+    """Send numbers; wait for each answer if `one_by_one`."""
     for number in numbers:
         requests.enqueue((number, answers[number]))
         if one_by_one:

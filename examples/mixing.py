@@ -1,9 +1,9 @@
-"""Mixes three sets of texts by weight, and changes the weights half way.
+"""Mix three sets of texts by weight, and change the weights half way.
 
     python examples/mixing.py
 
-Small sets repeat as often as they are drawn. Which set a draw takes follows from the seed and its number, so a resumed
-run draws on where it was.
+Small sets repeat as often as they are drawn. The seed and a draw's index determine its set, so a resumed run continues
+with the same draws.
 """
 
 import pipeline
@@ -12,7 +12,7 @@ SIZES = {"web": 5000, "books": 400, "code": 90}
 
 
 def texts(name):
-    """A set of texts: in a program of yours `pipeline.jsonl(...)` or `pipeline.parquet(...)`."""
+    """Return a set of texts; in your program, `pipeline.jsonl(...)` or `pipeline.parquet(...)`."""
     return pipeline.dataset([(name, number) for number in range(SIZES[name])]).shuffle(seed=1).repeat()
 
 

@@ -1,8 +1,8 @@
-"""Datasets of Grain and TensorFlow, and iterators over them, as sources of examples.
+"""Use Grain and TensorFlow datasets, and iterators over them, as sources of examples.
 
     python examples/other_pipelines.py [grain] [tensorflow]
 
-Without arguments it takes those that are installed, by `pip install grain` or `pip install tensorflow`.
+Without arguments it uses the installed ones. Install them with `pip install grain` or `pip install tensorflow`.
 """
 
 import importlib.util
@@ -12,22 +12,22 @@ import pipeline
 
 
 def grain():
-    import grain  # here, as it may not be installed
+    import grain  # here, because it may not be installed
 
     data = grain.MapDataset.range(1000).map(lambda n: {"number": n, "square": n * n})
-    # By number: shuffled here. An iterator is read once, in its own order.
+    # By index: shuffled here. An iterator is read once, in its own order.
     return pipeline.grain(data, shuffle=True, seed=1), iter(data.to_iter_dataset())
 
 
 def tensorflow():
-    import tensorflow as tf  # here, as it may not be installed
+    import tensorflow as tf  # here, because it may not be installed
 
     data = tf.data.Dataset.range(1000).map(lambda n: {"number": n, "square": n * n})
     return pipeline.tf_data(data), data.as_numpy_iterator()
 
 
 def right(source):
-    """How many squares are right."""
+    """Return how many squares are right."""
     with pipeline.shuffle_batch(source, 100, min_after_dequeue=300, seed=2) as batches:
         return sum(int((batch["number"] ** 2 == batch["square"]).sum()) for batch in batches)
 

@@ -1,10 +1,10 @@
-"""Threads of your own: producers of two kinds fill one queue, a Coordinator stops them all, also when one fails.
+"""Run your own threads: two kinds of producer fill a queue, and a Coordinator stops all, also on errors.
 
     python examples/own_threads.py [LIMIT]
 
-Two threads look for primes among the numbers that a third one counts. The main thread takes the primes until it has
-enough, or until LIMIT makes the counting thread raise. Leaving the block of the Coordinator stops every thread, waits
-for them, and raises what the counting thread raised.
+A third thread counts, and two threads look for primes among its numbers. The main thread takes the primes until it has
+enough, or until LIMIT makes the counting thread raise. Leaving the Coordinator's block stops every thread, waits for
+them, and raises the counting thread's error.
 """
 
 import sys
@@ -27,7 +27,7 @@ def count(coord, numbers, limit):
 
 
 def sift(coord, numbers, primes):
-    """Put those into another queue that are prime."""
+    """Put the primes among them into another queue."""
     with coord.stop_on_exception():
         while not coord.should_stop():
             number = int(numbers.dequeue())
@@ -36,7 +36,7 @@ def sift(coord, numbers, primes):
 
 
 def main(limit=None):
-    ends = pipeline.errors.OutOfRangeError, pipeline.errors.CancelledError  # of a queue that was closed
+    ends = pipeline.errors.OutOfRangeError, pipeline.errors.CancelledError  # raised by a closed queue
     threads, found = [], set()
     try:
         with pipeline.Coordinator(clean_stop_exception_types=ends) as coord:

@@ -1,8 +1,8 @@
-"""Shuffled batches from Parquet files: the columns you choose, every epoch in another order.
+"""Make shuffled batches from Parquet files, with chosen columns and a new order in each epoch.
 
     python examples/parquet_batches.py [FOLDER]
 
-Without a folder it writes four files first, in a temporary one. It needs `pip install pyarrow`.
+Without a folder it writes four files first, in a temporary one. Needs `pip install pyarrow`.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ import pipeline
 
 
 def write_files(folder):
-    """Write 40,000 rows: a vector, the class of its largest value, and a text that nobody reads."""
+    """Write 40,000 rows: a vector, the class of its largest value, and a text that is never read."""
     random = np.random.default_rng(0)
     for i in range(4):
         vectors = random.normal(size=(10_000, 8)).astype(np.float32)

@@ -1,10 +1,10 @@
-"""Pre-trains on three corpora with two hosts, is killed, and continues on one host and on three.
+"""Pre-train on three corpora with two hosts, through a kill, and continue on one host and on three.
 
     python examples/pretrain.py [FOLDER]
 
-JSON Lines and Parquet are tokenized in processes; a Megatron file has tokens already. Documents are mixed by tokens,
-with weights that change during the run, and packed into rows, and the rows are divided between hosts. At the end each
-resumed run is compared with one that nobody killed, row by row. Needs pyarrow.
+JSON Lines and Parquet are tokenized in processes; a Megatron file already contains tokens. Documents are mixed by
+tokens, with weights that change during the run, and packed into rows, and the rows are divided between hosts. At the
+end each resumed run is compared with an uninterrupted one, row by row. Needs pyarrow.
 """
 
 import functools
@@ -23,12 +23,12 @@ import pyarrow.parquet
 import pipeline
 
 LENGTH = 512  # tokens per row
-ROWS = 12  # rows per step, of all hosts together
+ROWS = 12  # rows per step, all hosts together
 STEPS = 40
 SAVE_EVERY = 5
 BEGIN = 256  # the token before each document; the others are bytes
 CORPORA = ["web", "books", "code"]
-SCHEDULE = [  # from so many tokens on: how many of them each corpus gives
+SCHEDULE = [  # the start in tokens, and each corpus's share of the tokens from there on
     (0, {"web": 6, "books": 3, "code": 1}),
     (100_000, {"web": 2, "books": 3, "code": 5}),
 ]
@@ -52,17 +52,17 @@ def write_corpora(folder):
 
 
 def tokenize(example, corpus):
-    """Your tokenizer: here a token is a byte."""
+    """Tokenize a document; here a token is a byte."""
     return with_corpus(np.frombuffer(example["text"].encode(), np.uint8).astype(np.uint16), corpus)
 
 
 def with_corpus(tokens, corpus):
-    """Add the number of the corpus to each token, for example to log a loss for each corpus."""
+    """Add the corpus number to each token, for example to log a loss per corpus."""
     return {"tokens": tokens, "corpus": np.full(len(tokens), corpus, np.uint8)}
 
 
 def batches_of(folder, host, hosts):
-    """The batches of one host. Each host makes all rows and keeps its own, so all hosts get equally full rows."""
+    """Return one host's batches; every host makes all rows and keeps its own, so all hosts get equally full rows."""
     workers = pipeline.processes(2)  # one pool for both corpora
     web = pipeline.jsonl(f"{folder}/web.jsonl", columns=["text"], index=True, index_folder=f"{folder}/index")
     books = pipeline.parquet(f"{folder}/books-*.parquet", columns=["text"], shuffle=True, seed=2)
@@ -90,15 +90,15 @@ def train(folder, run, host, hosts, begin, hang):
     """Train as one host.
 
     Args:
-        folder: Where the corpora and the checkpoints are.
-        run: The name of this run.
-        host, hosts: Which host this is, and how many there are.
+        folder: Contains the corpora and the checkpoints.
+        run: This run's name.
+        host, hosts: This host's index, and the number of hosts.
         begin: The step after which to resume the run "killed"; 0 begins a new run.
         hang: The step at which this host hangs until it is killed; 0 for never.
     """
-    rows, counts = {}, []  # in place of a model: digests of all rows, and the tokens of each corpus per step
+    rows, counts = {}, []  # in place of a model: digests of all rows, and each corpus's tokens per step
     with iter(batches_of(folder, host, hosts)) as batches:
-        if begin:  # all hosts load the state of one host, as they must agree
+        if begin:  # all hosts load the same host's state, because they must agree
             saved = pipeline.load_state(checkpoint(folder, "killed", begin, 0))
             batches.load_state_dict(saved["input"], allow={"batch_size"})
         for step, batch in enumerate(batches, begin + 1):
@@ -119,13 +119,13 @@ def checkpoint(folder, run, step, host):
 
 
 def start(*args):
-    """Start a host as a process of its own."""
+    """Start a host as a separate process."""
     command = [sys.executable, __file__, "--train", *map(str, args)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def kill_two_hosts(folder):
-    """Kill both hosts of a run at different steps; return the last step that both have saved."""
+    """Kill both hosts of a run at different steps; return the last step saved by both."""
     hosts = [start(folder, "killed", host, 2, 0, hang) for host, hang in enumerate([18, 23])]
     for host in hosts:
         host.stdout.readline()
@@ -136,7 +136,7 @@ def kill_two_hosts(folder):
 
 
 def run_to_the_end(folder, run, hosts, begin=0):
-    """Run all hosts; return what they have saved at the end."""
+    """Run all hosts; return the states they saved at the end."""
     processes = [start(folder, run, host, hosts, begin, 0) for host in range(hosts)]
     for each in processes:
         each.communicate()
@@ -145,7 +145,7 @@ def run_to_the_end(folder, run, hosts, begin=0):
 
 
 def in_order(parts):
-    """The digests of rows in their global order."""
+    """Return row digests in global order."""
     rows = [(int(number), digest) for part in parts for number, digest in part["rows"].items()]
     return [digest for _, digest in sorted(rows)]
 
@@ -156,7 +156,7 @@ def compare(title, rows, expected):
 
 
 def describe(counts):
-    """Print how full rows are, and the share of each corpus at both ends of the run."""
+    """Print how full the rows are, and each corpus's share at both ends of the run."""
     counts = np.array(counts)
     print(f"rows: {counts.sum() / (len(counts) * ROWS * LENGTH):.1%} full")
     for title, part in {"first": counts[:10], "last": counts[-10:]}.items():

@@ -1,8 +1,8 @@
-"""Plans a day of jobs on three machines: first come first served, and the nearest deadline first.
+"""Plan a day of jobs on three machines: first come first served, and nearest deadline first.
 
     python examples/priorities.py
 
-The two plans differ in the kind of queue alone. Minutes are counted, not waited for, so every run prints the same.
+The two plans differ only in the kind of queue. Minutes are counted, not waited for, so every run prints the same.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ TYPES = [np.int64, np.int64, "string"]  # deadline, minutes of work, name
 
 
 def jobs():
-    """Return when each job comes in, and what it is."""
+    """Return when each job comes in, and the job."""
     rng = np.random.default_rng(1)
     arrivals = np.sort(rng.integers(0, 600, JOBS))
     minutes = rng.integers(5, 26, JOBS)
@@ -23,13 +23,13 @@ def jobs():
 
 
 def late_jobs(queue):
-    """Let the machines take jobs from the queue, one after the other; return which are late, and by how much."""
+    """Let the machines take jobs from the queue in turn; return the late ones, and by how much."""
     arrivals, waiting = jobs()
     came, late = 0, {}
-    free = np.zeros(MACHINES, np.int64)  # when each machine is through with its job
+    free = np.zeros(MACHINES, np.int64)  # when each machine finishes its job
     for _ in range(JOBS):
         machine = free.argmin()
-        if queue.size() == 0:  # nothing to do: until the next job comes
+        if queue.size() == 0:  # idle until the next job comes
             free[machine] = max(free[machine], arrivals[came])
         while came < JOBS and arrivals[came] <= free[machine]:
             queue.enqueue(waiting[came])

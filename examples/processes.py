@@ -1,9 +1,9 @@
-"""Prepares examples on every core: a Python function in two processes, or in threads, with one word changed.
+"""Prepare examples on every core: a Python function in two processes, or in threads by changing one word.
 
     python examples/processes.py [processes|threads]
 
-The function turns each digit of examples/data/digits.csv by a random angle, in plain Python. Arrays come back through
-shared memory; the batches are the same whoever makes them, because each example draws its own random numbers.
+The function turns each digit in examples/data/digits.csv by a random angle, in plain Python. Arrays return through
+shared memory. The batches are the same with any workers, because each example draws its own random numbers.
 """
 
 import math
@@ -14,17 +14,17 @@ import numpy as np
 
 import pipeline
 
-INVERSE = {}  # of each worker: where each pixel of a turned image comes from
+INVERSE = {}  # in each worker: the origin of each pixel in a turned image
 
 
 def get_ready():
-    """Called once in each worker."""
+    """Prepare a worker; called once in each."""
     for degrees in range(-30, 31):
         INVERSE[degrees] = [[source(x, y, math.radians(degrees)) for x in range(8)] for y in range(8)]
 
 
 def source(x, y, angle):
-    """Where the pixel of a turned image comes from; None if from outside."""
+    """Return the origin of a pixel in a turned image; None if it is outside."""
     dx, dy = x - 3.5, y - 3.5
     x0 = round(3.5 + dx * math.cos(angle) + dy * math.sin(angle))
     y0 = round(3.5 - dx * math.sin(angle) + dy * math.cos(angle))
@@ -32,7 +32,7 @@ def source(x, y, angle):
 
 
 def turned(line):
-    """An example: the image, turned, and its digit."""
+    """Return an example: the turned image, and its digit."""
     *pixels, label = map(int, line.split(","))
     image = np.array(pixels, np.float32).reshape(8, 8) / 16
     degrees = int(pipeline.example_rng().integers(-30, 31))

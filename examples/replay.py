@@ -1,8 +1,8 @@
-"""An agent learns to walk a corridor from a replay buffer: two actors add steps, and a learner samples them.
+"""Train an agent to walk a corridor from a replay buffer: two actors add steps, and a learner samples them.
 
     python examples/replay.py
 
-The learner sets the priority of a step to its error, and each step is sampled eight times on average. Whoever is ahead
+The learner sets a step's priority to its error, and each step is sampled eight times on average. The side that is ahead
 waits: the actors until the learner has sampled, or the learner until there are steps.
 """
 
@@ -17,7 +17,7 @@ STEPS, BATCH, DISCOUNT = 3000, 32, 0.9
 
 
 def act(buffer, values, seed):
-    """Walk the corridor again and again, mostly as the values say, until the buffer is closed."""
+    """Walk the corridor repeatedly, mostly following the values, until the buffer is closed."""
     rng = np.random.default_rng(seed)
     cell = 0
     while True:
@@ -34,19 +34,19 @@ def act(buffer, values, seed):
 
 
 def learn(values, batch):
-    """Move the values of some steps towards what these were worth; return how far off they were."""
+    """Move the values of some steps towards their returns; return the errors."""
     steps = batch.example
     worth = steps["reward"] + DISCOUNT * values[steps["then"]].max(axis=1) * ~steps["done"]
     errors = worth - values[steps["cell"], steps["action"]]
     sums, counts = np.zeros_like(values), np.zeros_like(values)
     np.add.at(sums, (steps["cell"], steps["action"]), errors)
     np.add.at(counts, (steps["cell"], steps["action"]), 1)
-    values += 0.2 * sums / np.maximum(counts, 1)  # the mean of each: a sum over many samples of a cell would diverge
+    values += 0.2 * sums / np.maximum(counts, 1)  # each cell's mean, because a sum over many samples would diverge
     return np.abs(errors)
 
 
 def main():
-    values = np.ones((CELLS, 2))  # of each action in each cell: high at first, so that each is tried
+    values = np.ones((CELLS, 2))  # for each action in each cell: high at first, so that each is tried
     buffer = pipeline.replay(1000, priorities=True, min_size=100, samples_per_insert=8, seed=1)
     actors = [threading.Thread(target=act, args=(buffer, values, seed), daemon=True) for seed in range(2)]
     for actor in actors:

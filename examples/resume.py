@@ -1,9 +1,9 @@
-"""Trains on digits, and after a kill continues as if nothing had happened: same batches, same losses.
+"""Train on digits, and continue after a kill with the same batches and the same losses.
 
     python examples/resume.py digits.state
 
-Kill it at any moment (Ctrl-C, kill -9, a machine that goes away) and run it again. Together its runs print the losses
-that one run prints. The number of threads may change from run to run.
+Kill it at any moment (Ctrl-C, kill -9, a lost machine) and run it again. Together its runs print the losses of a single
+run. The number of threads may change from run to run.
 """
 
 import os
@@ -28,7 +28,7 @@ def make_batches(threads):
 
 
 def train(weights, images, labels):
-    """One step of softmax regression; changes the weights and returns the loss."""
+    """Run one step of softmax regression: change the weights and return the loss."""
     scores = images.astype(float) @ weights
     scores -= scores.max(axis=1, keepdims=True)
     chances = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
@@ -51,7 +51,7 @@ def main(path, threads):
             loss = train(weights, images, labels)
             step += 1
             print(f"step {step}: loss {loss}", flush=True)
-            if step % 5 == 0:  # the model and the input's state in one file always fit together
+            if step % 5 == 0:  # one file for the model and the input's state, so that they always fit together
                 pipeline.save_state(path, {"step": step, "weights": weights.tolist(), "input": batches.state_dict()})
     print("the examples:", batches.fingerprint())
 

@@ -1,8 +1,8 @@
-"""One epoch split between several hosts: each reads its own files, and together they read every line once.
+"""Split an epoch between several hosts: each reads its own files, and together they read every line once.
 
     python examples/shards.py [HOSTS]
 
-The hosts are processes here. Each makes its own dataset from its index and the number of hosts.
+The hosts are processes here. Each creates its own dataset from its index and the number of hosts.
 """
 
 import concurrent.futures
@@ -19,7 +19,7 @@ DIGITS = pathlib.Path(__file__).parent / "data" / "digits.csv"
 
 
 def split(folder, files=12):
-    """Write the digits into several files, each line with its number in front."""
+    """Split the digits into several files, each line with its number in front."""
     lines = [f"{number},{line}" for number, line in enumerate(DIGITS.read_text().splitlines())]
     for part in range(files):
         (folder / f"part-{part:02}.csv").write_text("\n".join(lines[part::files]) + "\n")
@@ -32,7 +32,7 @@ def decode(line):
 
 
 def host(folder, index, hosts):
-    """Run one host; return the numbers of its lines, and a fingerprint of its examples."""
+    """Run one host; return its line numbers, and a fingerprint of its examples."""
     files = sorted(folder.glob("part-*.csv"))
     lines = pipeline.text(files, shuffle=True, seed=1, shard=(index, hosts))
     data = lines.map(decode).shuffle(100, seed=1).checksum().batch(32)

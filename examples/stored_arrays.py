@@ -1,4 +1,4 @@
-"""Knows digits by the average of each: arrays in .npy files and in an HDF5 file.
+"""Recognize digits by their average images: arrays in .npy files and in an HDF5 file.
 
     python examples/stored_arrays.py
 
@@ -19,7 +19,7 @@ except ImportError:
 
 
 def learn(name, source):
-    """Take the average image of each digit in one epoch, and look in the next how many digits are nearest to theirs."""
+    """Average each digit's images in one epoch; in the next, count the digits nearest to their own average."""
     sums, counts, right = np.zeros((10, 64)), np.zeros(10), 0
     batches = source.batch(100)
     for images, labels in batches.epoch(0):  # float32 [100, 64] and int64 [100]; 97 rows in the last batch
@@ -43,7 +43,7 @@ def main(folder):
     with h5py.File(folder / "digits.h5", "w") as file:
         file.create_dataset("images", data=images, chunks=(100, 64), compression="gzip")
         file.create_dataset("labels", data=labels, chunks=(100,))
-    with h5py.File(folder / "digits.h5") as file:  # read chunk by chunk, each once in an epoch
+    with h5py.File(folder / "digits.h5") as file:  # read chunk by chunk, each once per epoch
         learn("hdf5", pipeline.arrays((file["images"], file["labels"]), shuffle=True, seed=1))
 
 

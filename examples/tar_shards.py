@@ -1,8 +1,8 @@
-"""Samples of tar shards, as WebDataset writes them: images and their JSON, streamed in random order, resumable.
+"""Stream tar shards in WebDataset's format: images and their JSON, in random order, resumable.
 
     python examples/tar_shards.py [SHARD ...]
 
-Without shards it writes four first, in a temporary folder. It needs `pip install pillow`.
+Without shards it writes four first, in a temporary folder. Needs `pip install pillow`.
 """
 
 import io
@@ -18,7 +18,7 @@ import pipeline
 
 
 def write_shards(folder):
-    """Write 400 images of one colour each, which their JSON names."""
+    """Write 400 images, each in a single colour named in its JSON."""
     rng = np.random.default_rng(0)
     for shard in range(4):
         with tarfile.open(folder / f"{shard:04}.tar", "w") as archive:

@@ -1,9 +1,9 @@
-"""A TensorFlow 1 input program, with one line changed: the first import.
+"""Run a TensorFlow 1 input program with one line changed: the first import.
 
     python examples/tf1_program.py
 
-It reads the digits from their CSV file through queues, and trains softmax regression on the batches with NumPy, as a
-program would do whose model has moved out of TensorFlow.
+It reads the digits from their CSV file through queues, and trains softmax regression on the batches with NumPy, like a
+program whose model has moved out of TensorFlow.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ def inputs(filename, epochs):
 
 
 def train(weights, images, labels):
-    """Change the weights; return which images were guessed right before."""
+    """Change the weights; return the images guessed right before."""
     scores = images @ weights
     chances = np.exp(scores - scores.max(axis=1, keepdims=True))
     chances /= chances.sum(axis=1, keepdims=True)

@@ -1,8 +1,8 @@
-"""Writes TFRecord files of Examples and reads them back as shuffled batches.
+"""Write TFRecord files with Examples and read them back as shuffled batches.
 
     python examples/tfrecords.py [FOLDER]
 
-Without a folder it makes a temporary one. It needs `pip install google-crc32c`.
+Without a folder it creates a temporary one. Needs `pip install google-crc32c`.
 """
 
 import pathlib
@@ -21,7 +21,7 @@ FEATURES = {
 
 
 def example(image, label):
-    """Return an image and its digit as the bytes of an Example."""
+    """Return an image and its digit as a serialized Example."""
     values = {
         "image": proto.Feature(float_list=proto.FloatList(value=image)),
         "label": proto.Feature(int64_list=proto.Int64List(value=[label])),

@@ -1,4 +1,4 @@
-"""Reads a PyTorch Dataset as it is, by two threads, in shuffled batches: items that it fails to make are left out.
+"""Read a PyTorch Dataset unchanged, in two threads and shuffled batches, leaving out items that fail.
 
     python examples/torch_dataset.py
 
@@ -12,7 +12,7 @@ import pipeline.torch
 
 
 class Digits(torch.utils.data.Dataset):
-    """Images of digits. One label in 100 is not one."""
+    """Digit images. One label in 100 is invalid."""
 
     def __init__(self, name):
         self.rows = np.loadtxt(name, delimiter=",", dtype=np.float32)

@@ -1,8 +1,8 @@
-"""Trains PyTorch on the handwritten digits, stops in the middle of an epoch, and goes on with the very next batch.
+"""Train PyTorch on the handwritten digits, stop mid-epoch, and continue with the very next batch.
 
     python examples/torch_training.py
 
-It needs `pip install torch`.
+Needs `pip install torch`.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ import pipeline.torch
 
 
 def loaders():
-    """Return the loaders for training, shuffled anew in each epoch, and for the test, every tenth image."""
+    """Return the loaders for training, reshuffled in each epoch, and for the test, every tenth image."""
     table = np.loadtxt("examples/data/digits.csv", delimiter=",", dtype=np.float32)
     images, labels, tested = table[:, :64] / 16, table[:, 64].astype(np.int64), np.arange(len(table)) % 10 == 0
     train = pipeline.arrays((images[~tested], labels[~tested]), shuffle=True, seed=1)
@@ -25,7 +25,7 @@ def loaders():
 
 
 def train(steps, checkpoint=None):
-    """Train from a checkpoint on, or from the start; return the next checkpoint and the share of right answers."""
+    """Train from a checkpoint, or from the start; return the next checkpoint and the accuracy."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -35,7 +35,7 @@ def train(steps, checkpoint=None):
         parts[name].load_state_dict(state)
     with loader, test:
         while steps:
-            for images, labels in loader:  # an epoch
+            for images, labels in loader:  # one epoch
                 optimizer.zero_grad()
                 torch.nn.functional.cross_entropy(model(images), labels).backward()
                 optimizer.step()

@@ -1,13 +1,13 @@
-"""Trains a small GPT on a file of tokens, as nanoGPT does, and resumes with the next batch.
+"""Train a small GPT on a token file, like nanoGPT, and resume with the next batch.
 
     python examples/train_gpt.py [FOLDER]
 
-FOLDER has train.bin and val.bin, which hold uint16 tokens. Without it the program writes some first. Kill it and start
-it again: it continues after its last checkpoint. nanoGPT draws random rows; here every row comes once per epoch. Needs
+FOLDER has train.bin and val.bin with uint16 tokens. Without it the program writes some first. Kill it and start it
+again: it continues after its last checkpoint. nanoGPT draws random rows; here every row comes once per epoch. Needs
 `pip install torch`.
 
 Compared with this program on torch's DataLoader (tests/adaptors/plain/gpt.py), 10 lines are new and 16 are gone. After
-a kill that one begins the epoch again with another order.
+a kill that one restarts the epoch in another order.
 """
 
 import os
@@ -26,7 +26,7 @@ LENGTH, BATCH, STEPS, SAVE_EVERY, WIDTH, HEADS = 32, 8, 100, 10, 32, 2
 
 
 def write_data(folder):
-    """Write token files; a token is a byte of a text."""
+    """Write token files; a token is a byte in a text."""
     rng = np.random.default_rng(0)
     words = ["the", "a", "cat", "dog", "bird", "tree", "sees", "likes", "hears", "and", "but", "then"]
     for split, count in {"train": 3000, "val": 500}.items():
@@ -55,7 +55,7 @@ class GPT(nn.Module):
         self.blocks, self.norm = nn.Sequential(Block(), Block()), nn.LayerNorm(WIDTH)
 
     def forward(self, x, y):
-        """The loss of the next tokens y after each of x."""
+        """Return the loss for the next tokens y after each x."""
         hidden = self.blocks(self.token(x) + self.position.weight[: x.shape[1]])
         logits = self.norm(hidden) @ self.token.weight.T
         return F.cross_entropy(logits.flatten(0, 1), y.flatten())

@@ -1,4 +1,4 @@
-"""Trains a classifier on folders of JPEG files, as PyTorch's imagenet example does, and resumes mid-epoch.
+"""Train a classifier on folders of JPEG files, like PyTorch's imagenet example, and resume mid-epoch.
 
     python examples/train_imagenet.py [FOLDER]
     torchrun --nproc-per-node=2 examples/train_imagenet.py FOLDER
@@ -7,7 +7,7 @@ FOLDER has train/ and val/, each with one folder per class. Without it the progr
 start it again: it continues after its last checkpoint with the next batch. Needs `pip install torch pillow`.
 
 Compared with this program on torch's DataLoader (tests/adaptors/plain/imagenet.py), 23 lines are new and 23 are gone.
-That one needs torchvision, resumes at the next epoch only, and validates some images twice under torchrun.
+That one needs torchvision, resumes only at the next epoch, and validates some images twice under torchrun.
 """
 
 import os
@@ -26,7 +26,7 @@ import pipeline.torch
 from pipeline.image import center_crop_resize, random_resized_crop
 
 SIZE, BATCH, EPOCHS, SAVE_EVERY = 32, 16, 3, 4
-RANK = int(os.environ.get("RANK", "0"))  # of this process under torchrun
+RANK = int(os.environ.get("RANK", "0"))  # this process's rank under torchrun
 VALUES = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225), "layout": "CHW"}
 
 
@@ -106,7 +106,7 @@ def save(path, epoch, step, parts):
 
 
 def validate(model, loader, epoch):
-    """Print how many images of all processes are right."""
+    """Print how many images are right in all processes."""
     model.eval()
     right = torch.zeros(2, dtype=torch.int64)
     with torch.no_grad():

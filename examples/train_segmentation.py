@@ -1,13 +1,13 @@
-"""Trains a segmentation network whose images and masks are augmented alike, and resumes mid-epoch.
+"""Train a segmentation network on images and masks augmented alike, and resume mid-epoch.
 
     python examples/train_segmentation.py [FOLDER]
 
-FOLDER has images/ and masks/ with PNG files of the same names. Without it the program draws some first. Kill it and
-start it again: it continues after its last checkpoint with the next batch, which has the same crops and flips as
+FOLDER has images/ and masks/, with PNG files under the same names. Without it the program draws some first. Kill it and
+start it again: it continues after its last checkpoint with the next batch, and its crops and flips are the same as
 without the kill. Needs `pip install torch pillow`.
 
 Compared with this program on torch's DataLoader (tests/adaptors/plain/segmentation.py), 17 lines are new and 8 are
-gone. Its Dataset is the same except for `example_rng`. The other program resumes at the next epoch only, with other
+gone. Its Dataset is the same except for `example_rng`. The other program resumes only at the next epoch, with other
 crops and flips.
 """
 

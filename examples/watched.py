@@ -1,8 +1,8 @@
-"""Finds out what holds a pipeline back, does what the report says, and shows what that gained.
+"""Find a pipeline's bottleneck, follow the report's advice, and show the gain.
 
     python examples/watched.py [FOLDER]
 
-A function waits 2 ms for each example, as for a disk. The report of the first run names the knob and its value, and the
+A function waits 2 ms for each example, as for a disk. The first run's report names the knob and its value, and the
 second run turns it. With a folder, a picture, a trace for ui.perfetto.dev and the reports are written there.
 """
 
@@ -21,7 +21,7 @@ def load(number):
 
 
 def run(workers, folder, examples=800):
-    """Return the report of a run; write what can be seen of it."""
+    """Run the pipeline and return its report; save this and a picture in the folder, if given."""
     loaded = pipeline.dataset(itertools.count()).map(load, workers=workers).shuffle(64)
     with iter(loaded.batch(16)) as batches:
         with pipeline.monitor(show=False):

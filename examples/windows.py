@@ -1,9 +1,9 @@
-"""Cuts a long series into windows, and puts sequences of similar length into batches.
+"""Cut a long series into windows, and batch sequences of similar length.
 
     python examples/windows.py
 
-Windows: each row has 24 hours of a temperature, and the model learns the next hour from the 23 before. Buckets: walks
-of 1 to 60 steps are padded, and the program counts how much of the batches is padding.
+Windows: each row has 24 hours of temperatures, and the model learns the next hour from the 23 before. Buckets: walks
+with 1 to 60 steps are padded, and the program counts how much of the batches is padding.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ import pipeline
 
 
 def temperatures():
-    """Yield a temperature an hour, for 60 days."""
+    """Yield hourly temperatures for 60 days."""
     rng = np.random.default_rng(1)
     for hour in range(24 * 60):
         yield 15 + 8 * np.sin(2 * np.pi * hour / 24) + rng.normal(0, 0.5)
@@ -33,7 +33,7 @@ def walk(length):
 
 
 def padding(batches):
-    """Return how much of some batches is padding; walks never come back to exactly 0."""
+    """Return the fraction of padding in some batches; walks never return to exactly 0."""
     zeros = sum((batch[:, :, 0] == 0).sum() for batch in batches)
     return zeros / sum(batch.shape[0] * batch.shape[1] for batch in batches)
 

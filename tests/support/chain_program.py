@@ -1,6 +1,6 @@
 """Run a seed's chain, save its state after each element, and continue there when run again.
 
-python chain_program.py SEED MODE DIRECTORY MOST
+    python chain_program.py SEED MODE DIRECTORY MOST
 
 It prints each element's number and value.
 """

@@ -1,4 +1,4 @@
-"""examples/train_gpt.py on torch's DataLoader alone. After a kill it trains on other rows than without."""
+"""examples/train_gpt.py on torch's DataLoader alone. After a kill it trains on different rows."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ LENGTH, BATCH, STEPS, SAVE_EVERY, WIDTH, HEADS = 32, 8, 100, 10, 32, 2
 
 
 def write_data(folder):
-    """Write token files; a token is a byte of a text."""
+    """Write token files; a token is a byte in a text."""
     rng = np.random.default_rng(0)
     words = ["the", "a", "cat", "dog", "bird", "tree", "sees", "likes", "hears", "and", "but", "then"]
     for split, count in {"train": 3000, "val": 500}.items():
@@ -43,7 +43,7 @@ class GPT(nn.Module):
         self.blocks, self.norm = nn.Sequential(Block(), Block()), nn.LayerNorm(WIDTH)
 
     def forward(self, x, y):
-        """The loss of the next tokens y after each of x."""
+        """Return the loss for the next tokens y after each x."""
         hidden = self.blocks(self.token(x) + self.position.weight[: x.shape[1]])
         logits = self.norm(hidden) @ self.token.weight.T
         return F.cross_entropy(logits.flatten(0, 1), y.flatten())

@@ -15,7 +15,7 @@ from torch.utils.data.distributed import DistributedSampler
 from torchvision import datasets, transforms
 
 SIZE, BATCH, EPOCHS = 32, 16, 3
-RANK = int(os.environ.get("RANK", "0"))  # of this process under torchrun
+RANK = int(os.environ.get("RANK", "0"))  # this process's rank under torchrun
 VALUES = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 
 
@@ -91,7 +91,7 @@ def save(path, epoch, step, parts):
 
 
 def validate(model, loader, epoch):
-    """Print how many images of all processes are right."""
+    """Print how many images are right in all processes."""
     model.eval()
     right = torch.zeros(2, dtype=torch.int64)
     with torch.no_grad():

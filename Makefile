@@ -18,7 +18,7 @@ APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdatas
 
 .PHONY: run build test test-slow test-browser test-all test-jax test-torch test-sources test-cluster stress schedules tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
 .PHONY: test-free-threaded bench-free-threaded tsan-free
-.PHONY: bench-cluster bench-crops bench-scaling bench-latency bench-remote bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
+.PHONY: bench-cluster bench-crops bench-dlio bench-scaling bench-latency bench-remote bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 500
 
@@ -76,10 +76,10 @@ test-all:
 	    done="$$done $$version"; \
 	done; echo "passed:$${done:- no Python was found}"; test -n "$$done"
 
-# The tests of sources, and the programs in the docs, with those libraries too that are large, in an environment of
-# their own.
+# The tests of sources, under mpiexec, and the programs in the docs, with those libraries too that are large, in an
+# environment of their own.
 test-sources: $(VENV)-sources/.installed
-	$(VENV)-sources/bin/python -m pytest tests/sources tests/docs
+	$(VENV)-sources/bin/python -m pytest tests/sources tests/docs tests/workers/test_mpi.py
 
 $(VENV)-sources/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
@@ -221,6 +221,13 @@ $(VENV)-peers/%/.installed: bench/peers/%.txt
 # Random-resized crops of JPEG files, beside the peers that decode images.
 bench-crops: build $(patsubst %,$(VENV)-peers/%/.installed,tensorflow torch grain spdl dali)
 	$(BIN)/python bench/peers/crops.py --environments $(VENV)-peers
+
+# DLIO (MLPerf Storage): the accelerators that each loader can feed, in 8 minutes. DLIO requires DALI for the GPU, and
+# does not need it here.
+bench-dlio: build $(VENV)-peers/dlio/.installed
+	test -f $(VENV)-peers/dlio/bin/dlio_benchmark || \
+	    $(VENV)-peers/dlio/bin/python -m pip install --quiet --no-deps "dlio-benchmark==2.0.0"
+	$(BIN)/python bench/peers/dlio.py --environments $(VENV)-peers
 
 bench-scaling: build
 	$(BIN)/python bench/runs/scaling.py

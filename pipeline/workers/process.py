@@ -18,6 +18,7 @@ from typing import Any
 
 from pipeline.diagnostics.wording import named
 from pipeline.workers.line import Line
+from pipeline.workers.mpi import HINT, launched, without_mpi
 from pipeline.workers.pool import GRACE, BrokenWorkers
 from pipeline.workers.shared import Reader
 from pipeline.workers.worker import BEGUN, ITEM, STOP, Rest, Task, work
@@ -146,7 +147,7 @@ class Worker:
         self._known: dict[bytes, int] = {}  # its functions in order of use, and their bytes
         self._forgotten: list[bytes] = []  # functions to forget
         try:
-            with _starting:
+            with _starting, without_mpi():
                 self.process.start()
         except BaseException:
             ours.close()
@@ -173,7 +174,8 @@ class Worker:
                 raise ConnectionResetError(how) from None
             if how == f"ended with exit status {UNGUARDED}":
                 raise BrokenWorkers(_unguarded()) from None
-            raise BrokenWorkers(f"a worker process {how} while it started. {_GUARD}") from None
+            hint = HINT if launched() else ""
+            raise BrokenWorkers(f"a worker process {how} while it started. {_GUARD}{hint}") from None
         except OSError as error:
             raise BrokenWorkers(f"a worker process {self.end(error)}") from error
         if failed is not None:

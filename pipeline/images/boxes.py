@@ -29,7 +29,7 @@ class Form(NamedTuple):
 
 @lru_cache(32)
 def as_it_is(channels: int, channels_first: bool = False) -> Form:
-    """Return the form of results with the values of the image."""
+    """Return the form of results that keep the image's values."""
     return Form(channels_first, np.ones(channels, np.float32), np.zeros(channels, np.float32))
 
 
@@ -45,8 +45,8 @@ def resize_box(
 
     Args:
         image: uint8 or float32 [height, width, channels].
-        box: Top, left, bottom and right, in pixels; what lies around it counts where the filter reaches it.
-        out: The result, as `form` says.
+        box: Top, left, bottom and right, in pixels. The filter may also read pixels around it.
+        out: The result, laid out as `form` describes.
         form: By default `as_it_is`.
         cubic: 0: bilinear; 1: bicubic.
         flip: Mirror left and right.
@@ -54,5 +54,5 @@ def resize_box(
     item, channels = image.itemsize, image.shape[2]
     packed = image.strides[1:] == (channels * item, item) and image.strides[0] % item == 0
     if not packed or np.may_share_memory(image, out):
-        image = image.copy()  # not ascontiguousarray, which keeps strides of axes with one value
+        image = image.copy()  # ascontiguousarray would keep odd strides of axes of length 1
     resized(image, *box, cubic, flip, out, *(form or as_it_is(channels)))

@@ -11,7 +11,7 @@ from pipeline import _colour
 
 
 def _pixels(colours: Any) -> tuple[Any, Any]:
-    """Return the colours as float32 [pixels, 3], and an array for as many."""
+    """Return the colours as float32 [pixels, 3], and an empty array of that shape."""
     pixels = np.ascontiguousarray(colours, np.float32).reshape(-1, 3)
     return pixels, np.empty_like(pixels)
 
@@ -39,7 +39,7 @@ def hsv_to_rgb(colours: Any) -> Any:
 
 
 def adjust_hue(colours: Any, delta: Any) -> Any:
-    """Turn the hue by `delta` full turns; the largest and smallest component of a pixel keep their values."""
+    """Rotate the hue by `delta` full turns. The largest and smallest component of each pixel keep their values."""
     pixels, result = _pixels(colours)
     six = np.float32(6)
     _colour.adjust_hue(pixels, np.mod(np.float32(delta) * six, six), result)

@@ -14,7 +14,7 @@ from pipeline.images.checks import images_of
 from pipeline.images.resize import pair_of
 from pipeline.images.resizing import copied
 
-# Smaller images are views: copying them has no gain over copying them with what comes next.
+# Images with fewer values stay views: copying them early is no faster than copying them later.
 _LARGE = 4096
 
 
@@ -88,12 +88,12 @@ def central_crop(images: Any, size: Sequence[int]) -> NDArray[Any]:
 
 
 def random_crop(images: Any, size: Sequence[int], rng: np.random.Generator) -> NDArray[Any]:
-    """Cut out a part at a random place: the same one for all images in a batch.
+    """Cut out a part at a random position, which is the same for all images in a batch.
 
     Args:
         images: Numbers, [height, width, channels] or [batch, height, width, channels].
         size: The part's height and width.
-        rng: Draws the place, such as `pipeline.example_rng()`, with which a seed gives the same crops again.
+        rng: Draws the position. Crops drawn from `pipeline.example_rng()` are reproducible.
 
     Returns:
         A new array.
@@ -172,8 +172,10 @@ def flip_up_down(images: Any) -> NDArray[Any]:
 
 
 def mirrored(images: Any, axis: int) -> Any:
-    """Return an array reversed along an axis: a copy if the axis is the last but one of a large array, as NumPy's copy
-    of such a view, which comes sooner or later, takes four times as long."""
+    """Return an array reversed along an axis.
+
+    It is a copy if the axis is the last but one of a large array: NumPy takes four times as long to copy such a view.
+    """
     if axis == images.ndim - 2 and images.ndim > 2 and images.size >= _LARGE and images.dtype.kind in "uif":
         height, width, channels = images.shape[-3:]
         columns = np.arange(width - 1, -1, -1)

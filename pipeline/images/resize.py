@@ -21,16 +21,17 @@ _FILTERS = {"bilinear": 0, "bicubic": 1}
 def resize(images: Any, size: Sequence[int], method: str = "bilinear", *, antialias: bool = True) -> NDArray[Any]:
     """Resize an image, or each image in a batch.
 
-    "bilinear" gives Pillow's pixels, within one unit of uint8; "bicubic" too, but for sharp edges (up to 29 units),
-    where Pillow rounds between rows and columns. Pixels lie half a pixel from the edges, as in Pillow, OpenCV and
-    PyTorch. Threads resize in parallel.
+    "bilinear" matches Pillow within one unit of uint8. "bicubic" does too, except at sharp edges (up to 29 units),
+    because Pillow rounds between rows and columns. The centres of the outer pixels are half a pixel from the edges, as
+    in Pillow, OpenCV and PyTorch. Threads resize in parallel.
 
     Args:
         images: Numbers, [height, width, channels] or [batch, height, width, channels].
         size: New height and width.
-        method: "bilinear", "bicubic", "area" (the mean of what a pixel covers) or "nearest".
-        antialias: Whether "bilinear" and "bicubic" take in all pixels that a smaller image covers, as Pillow does and
-            torchvision by default. False: only the nearest 4 or 16, as OpenCV and `tf.image.resize`.
+        method: "bilinear", "bicubic", "area" (the mean of the pixels that each new one covers) or "nearest".
+        antialias: True to average all pixels that a pixel of a smaller image covers, as Pillow does, and torchvision
+            by default. False to read only the nearest 4 ("bilinear") or 16 ("bicubic"), as OpenCV and
+            `tf.image.resize` do.
 
     Returns:
         A new array with the dtype of `images`.
@@ -87,7 +88,7 @@ def _antialiased(batch: NDArray[Any], height: int, width: int, cubic: int) -> ND
 
 
 def _rounded(made: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return what was computed in float32 as the dtype of the images."""
+    """Return results computed in float32 as the dtype of the images."""
     if made.dtype == dtype or dtype.kind not in "iu":
         return made.astype(dtype, copy=False)
     limits = np.iinfo(dtype)

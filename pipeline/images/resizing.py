@@ -11,7 +11,7 @@ import numpy as np
 from pipeline import _resize
 
 _TABLE = 1024  # steps in which TensorFlow tabulates the cubic weights
-_HELD = 256  # sizes whose positions are kept: programs with random crops have many
+_HELD = 256  # cached sizes: programs with random crops have many
 _COPIES: dict[int, Callable[..., None]] = {
     1: _resize.nearest_8,
     2: _resize.nearest_16,
@@ -45,7 +45,7 @@ def _neighbours(size: int, wanted: int, align_corners: bool, half_pixel: bool) -
 
 
 def _lines(images: Any) -> Any:
-    """Return the images as [batch, height, width * channels]: of a part of an image, without a copy."""
+    """Return the images as [batch, height, width * channels], without a copy even for a part of an image."""
     batch, height, width, channels = images.shape
     lines = images.reshape(batch, height, width * channels)
     return lines if lines.strides[2] == lines.itemsize else np.ascontiguousarray(lines)

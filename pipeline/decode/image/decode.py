@@ -49,9 +49,10 @@ def decode_image(
     Args:
         contents: The file as bytes.
         channels: 0 or None for those of the image, 1 for gray, 3 for RGB, 4 for RGBA (PNG and BMP only).
-        dtype: uint8; uint16, with 16 bits of a PNG and otherwise 256 times the uint8; float32 or float64, 0 to 1.
-        expand_animations: True if a GIF gives all its frames, or only the first.
-        max_pixels: An image with more pixels, in all frames together, is refused before memory is allocated for it.
+        dtype: uint8; uint16, with all 16 bits of a PNG and 256 times the uint8 of other formats; float32 or float64,
+            from 0 to 1.
+        expand_animations: True to return all frames of a GIF, False to return only the first.
+        max_pixels: Limit for the pixels of all frames together. Larger images are rejected before memory is allocated.
 
     Returns:
         An array [height, width, channels]; for a GIF with `expand_animations`, [frames, height, width, 3].
@@ -120,13 +121,14 @@ def decode_jpeg(  # noqa: PLR0913
         channels: 0, 1 or 3.
         ratio: 1, 2, 4 or 8: shrink a JPEG by this factor while decoding, which is faster than resizing it later.
         try_recover_truncated: Accept a truncated JPEG; the missing part is gray.
-        fancy_upscaling: False: repeat the pixels of colours that are stored at half the resolution. simplejpeg only.
+        fancy_upscaling: True to interpolate colours stored at half the resolution; False to repeat them, which needs
+            simplejpeg.
         dct_method: "" or "INTEGER_FAST", TensorFlow's default, or "INTEGER_ACCURATE". Without simplejpeg (extra
-            `image`) it is always the accurate one, which differs by a few units.
+            `image`) the accurate one is always used; values differ by a few units.
         crop: The part to return: first row, first column, height and width, in pixels of the image shrunk by `ratio`.
-            Its pixels are those of the whole image. Where `show_config` names a libjpeg, only the part is decoded.
-        min_size: Height and width that a JPEG is to have at least; it is shrunk by the largest `ratio` that leaves
-            them. Instead of `ratio` and `crop`.
+            Its pixels equal those of the whole image. If `show_config` lists a libjpeg, only this part is decoded.
+        min_size: Minimum height and width: the JPEG is shrunk by the largest `ratio` that keeps both. Cannot be
+            combined with `ratio` or `crop`.
         max_pixels: As for `decode_image`.
 
     Returns:
@@ -172,8 +174,8 @@ def decode_jpeg(  # noqa: PLR0913
 def decode_gif(contents: Any, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
     """Decode a GIF, or a JPEG or PNG as one frame, to uint8[frames, height, width, 3]. Errors as for `decode_image`.
 
-    As in TensorFlow, each frame is drawn over the one before it, whatever the file says, and the image is as wide and
-    as high as the largest frames.
+    As in TensorFlow, each frame is drawn over the previous one, whatever disposal the file asks for, and the result is
+    as wide as the widest frame and as high as the highest.
 
     Examples:
         >>> image = pipeline.image.encode_png(np.zeros((2, 3, 3), np.uint8))
@@ -189,7 +191,7 @@ def decode_gif(contents: Any, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uin
 def decode_bmp(contents: Any, channels: int = 0, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
     """Decode a BMP image to uint8[height, width, channels]; `channels` is 0, 3 or 4. Errors as for `decode_image`.
 
-    As in TensorFlow, an image of 8 bits is gray: if it has a palette, you get the indices.
+    As in TensorFlow, 8-bit images are gray. If such an image has a palette, the values are its indices.
 
     Raises:
         InvalidArgumentError: The bytes are not such an image, or an argument is out of range.
@@ -243,7 +245,7 @@ def _ratio(data: bytes, min_size: Any) -> int:
     if height < 1 or width < 1:
         raise invalid(f"decode_jpeg: min_size must be positive, not {(height, width)}")
     frame = frame_of(data)
-    if frame is None:  # damaged, as decoding will say
+    if frame is None:  # damaged: decoding reports it
         return 1
     fitting = (each for each in (8, 4, 2) if -(-frame[0] // each) >= height and -(-frame[1] // each) >= width)
     return next(fitting, 1)
@@ -263,7 +265,7 @@ def _as(array: NDArray[Any], dtype: np.dtype[Any], found: str) -> NDArray[Any]:
     if array.dtype == dtype:
         return array
     if dtype.kind == "f":
-        # As TensorFlow does: it multiplies, and takes every PNG as one of 16 bits.
+        # As TensorFlow does: it multiplies, and treats every PNG as 16 bits deep.
         deep = array.dtype == np.uint16
         values = array.astype(dtype)
         if found == "PNG" and not deep:
@@ -276,7 +278,7 @@ def _as(array: NDArray[Any], dtype: np.dtype[Any], found: str) -> NDArray[Any]:
 
 
 def _still(data: bytes, found: str, channels: int, max_pixels: int, op: str, eight: bool = True) -> NDArray[Any]:
-    """Decode an image with one frame; `eight` says whether 8 bits of its values are used."""
+    """Decode an image with one frame; `eight` is True if the caller uses only 8 bits of each value."""
     if found == "BMP":
         use = "Use `decode_bmp` or `decode_image` instead."
         raise invalid(f"Trying to decode BMP format using a wrong op. {use} Op used: {op}")
@@ -310,7 +312,7 @@ def _bmp(data: bytes, channels: int, max_pixels: int, first: bool = False, eight
         codec, _, offset, arguments = image.tile[0]
         if codec == "raw" and arguments[0] == "BGRX":  # TensorFlow reads the fourth byte of a pixel as alpha
             image = pillow().Image.frombytes("RGBA", image.size, data[offset:], "raw", "BGRA", *arguments[1:])
-        if codec == "raw" and arguments[0] == "P":  # TensorFlow takes the indices of a palette for gray
+        if codec == "raw" and arguments[0] == "P":  # TensorFlow treats palette indices as gray
             image = pillow().Image.fromarray(np.array(image))
         own = {"1": 1, "L": 1, "RGBA": 4}.get(image.mode, 3)
         return pixels(image, {1: "L", 3: "RGB", 4: "RGBA"}[channels or own])

@@ -1,4 +1,4 @@
-"""GIF images to arrays, frame by frame on one canvas as TensorFlow does it: no frame is disposed of."""
+"""GIF images to arrays. As in TensorFlow, all frames are drawn on one canvas and none is disposed of."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pipeline.decode.image.pillow import check_size, damage, pillow
 from pipeline.errors import InvalidArgumentError, invalid
 
 _EXTENSION, _IMAGE = 0x21, 0x2C
-_CONTROL = 0xF9  # the extension that says which colour is transparent
+_CONTROL = 0xF9  # the extension with the transparent colour
 
 
 class _Frame(NamedTuple):
-    """One frame as the file has it.
+    """One frame as stored in the file.
 
     Attributes:
         box: Its left and top edges, width and height.
-        colours: Its palette, three bytes a colour.
-        clear: The index that is transparent; None without one.
-        interlaced: True if its rows are.
-        bits: Of the first codes of the compressed pixels.
-        packed: These, in blocks.
+        colours: Its palette, three bytes per colour; None without one.
+        clear: The transparent palette index; None without one.
+        interlaced: True if its rows are interlaced.
+        bits: Length of the first codes of the compressed pixels.
+        packed: The compressed pixels, in blocks.
     """
 
     box: tuple[int, int, int, int]
@@ -36,11 +36,11 @@ class _Frame(NamedTuple):
 
 
 def gif_array(data: bytes, max_pixels: int, first: bool) -> NDArray[np.uint8]:
-    """Return the frames of a GIF as uint8[frames, height, width, 3], as large as the widest and the highest of them.
+    """Return the frames of a GIF as uint8[frames, height, width, 3], large enough for the widest and the highest.
 
     Args:
         data: The file.
-        max_pixels: More in all frames together are refused.
+        max_pixels: Limit for the pixels of all frames together.
         first: True if only the first frame is wanted.
 
     Raises:
@@ -62,7 +62,7 @@ def gif_array(data: bytes, max_pixels: int, first: bool) -> NDArray[np.uint8]:
 
 
 def _draw(frame: _Frame, canvas: Any, number: int, data: bytes) -> None:
-    """Draw a frame on an image of Pillow where it is not transparent, as far as it lies there."""
+    """Draw the opaque pixels of a frame on an image of Pillow, clipped to its size."""
     left, top, width, height = frame.box
     if frame.colours is None:
         raise _damaged(data, f"missing color map for frame {number}")
@@ -70,7 +70,7 @@ def _draw(frame: _Frame, canvas: Any, number: int, data: bytes) -> None:
     image = pillow().Image.frombytes("P", (width, height), bytes(frame.packed), "gif", *arguments)
     drawn = [index != frame.clear for index in range(256)]
     colours = len(frame.colours) // 3
-    if colours < 1 << frame.bits:  # else no index is too large
+    if colours < 1 << frame.bits:  # otherwise every index has a colour
         wide, high = canvas.size
         used = image.crop((0, 0, max(0, min(width, wide - left)), max(0, min(height, high - top)))).getcolors() or ()
         most = max((index for _, index in used if drawn[index]), default=0)
@@ -82,13 +82,13 @@ def _draw(frame: _Frame, canvas: Any, number: int, data: bytes) -> None:
 
 
 def _frames(data: bytes, first: bool) -> list[_Frame]:
-    """Find all frames; what follows the first byte that begins no block is passed over, as in TensorFlow.
+    """Return all frames. As in TensorFlow, everything after the first byte that does not begin a block is ignored.
 
-    If only the first frame is wanted, a file may be cut off after it.
+    If only the first frame is wanted, the file may be cut off after it.
     """
     frames: list[_Frame] = []
     clear: int | None = None
-    controlled = False  # whether a block before the next frame has said what is transparent: the first one counts
+    controlled = False  # whether the next frame has a control block: only the first counts
     try:
         everywhere, at = _palette(data, 13, data[10])
         while at < len(data):
@@ -124,7 +124,7 @@ def _frames(data: bytes, first: bool) -> list[_Frame]:
 
 
 def _palette(data: bytes, at: int, flags: int) -> tuple[bytes | None, int]:
-    """Return the palette at a place if the flags say that there is one, and where the file goes on."""
+    """Return the palette at an offset, if the flags announce one, and the offset after it."""
     if not flags & 128:
         return None, at
     end = at + (6 << (flags & 7))
@@ -134,7 +134,7 @@ def _palette(data: bytes, at: int, flags: int) -> tuple[bytes | None, int]:
 
 
 def _end_of_blocks(data: bytes, at: int) -> int:
-    """Return where blocks end, the last of which is empty; IndexError if they do not."""
+    """Return the offset after a series of blocks, which an empty one ends; IndexError if none does."""
     while size := data[at]:
         at += 1 + size
     return at + 1

@@ -1,4 +1,4 @@
-"""JPEG images to arrays, by simplejpeg where it is installed and can, else by Pillow."""
+"""JPEG images to arrays, by simplejpeg if it is installed and supports the image, else by Pillow."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pipeline.errors import invalid
 from pipeline.libjpeg import libjpeg
 
 _END = b"\xff\xd9"
-_ERRORS = (ValueError, KeyError)  # simplejpeg's, of what is damaged or unknown to it
+_ERRORS = (ValueError, KeyError)  # simplejpeg's, for damaged or unsupported images
 _SCAN, _ADOBE = 0xDA, 0xEE
-_MOST_SCANS = 100  # an image that is decoded coarse to fine has some ten; each of them costs a pass over all pixels
-_SEQUENTIAL = (0xC0, 0xC1)  # the markers of images whose components are each in one scan
-_SHORT = 4096  # bytes that are searched faster than their markers are walked through
+_MOST_SCANS = 100  # progressive images have about ten; each costs a pass over all pixels
+_SEQUENTIAL = (0xC0, 0xC1)  # markers of images with each component in a single scan
+_SHORT = 4096  # files up to this many bytes are searched faster than parsed
 _MARKER = re.compile(rb"\xff+([^\x00\xff])")
 
 
@@ -90,7 +90,7 @@ def _part(
     accurate: bool,
     part: Part,
 ) -> NDArray[np.uint8]:
-    """Return a part of an image, decoded alone where that is possible; the arguments are those of `jpeg_array`."""
+    """Return a part of an image, decoded alone if possible; the arguments are those of `jpeg_array`."""
     top, left, bottom, right = part
     frame = jpeg_frame(data, max_pixels) if fancy_upscaling and not recover and libjpeg() else None
     if frame and not _of_several_ratios(frame[0], frame[1], ratio):
@@ -120,7 +120,7 @@ def _may_have_many_scans(data: bytes) -> bool:
 
 
 def _check_markers(data: bytes) -> bool:
-    """Return whether a marker of Adobe says that CMYK is stored inverted.
+    """Return whether CMYK is stored inverted, by an Adobe marker.
 
     Raises:
         InvalidArgumentError: The image has so many scans that it would take minutes to decode.
@@ -140,7 +140,7 @@ def _check_markers(data: bytes) -> bool:
         elif kind == _SCAN:
             scans += 1
             if scans == 1 and (data[at + 2 : at + 3] == bytes((components,)) or not _may_have_many_scans(data)):
-                break  # of a sequential image, with all components: the only scan that a decoder reads
+                break  # the only scan of a sequential image with all components
         elif kind == _ADOBE and size >= 14 and data.startswith(b"Adobe", at + 2):
             inverted = inverted or not scans
         at += max(size, 2)
@@ -152,7 +152,7 @@ def _check_markers(data: bytes) -> bool:
 @cache  # An import that fails searches all of sys.path again each time.
 def _simplejpeg() -> Any:
     try:
-        # Only where the extra `image` is installed.
+        # Installed only with the extra `image`.
         import simplejpeg  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError:
         return None
@@ -169,7 +169,7 @@ def _quick(
     fast: bool,
     inverted: bool,
 ) -> NDArray[np.uint8] | None:
-    """Decode by simplejpeg: TensorFlow's pixels bit for bit. None for what it cannot do so, and for damaged images."""
+    """Decode by simplejpeg, which matches TensorFlow bit for bit. None for unsupported and damaged images."""
     try:
         height, width, colours, _ = quick.decode_jpeg_header(data, strict=False)
     except _ERRORS:
@@ -193,8 +193,8 @@ def _quick(
     except _ERRORS:
         if not data.endswith(_END):
             return None
-        # Damaged images that are not cut off give pixels, as in TensorFlow. simplejpeg also returns rows that it could
-        # not decode, filled with whatever was in memory: a second decoding over inverted bytes finds them.
+        # Damaged images that are not cut off are decoded, as in TensorFlow. simplejpeg leaves rows that it cannot
+        # decode uninitialised, so a second decoding over inverted bytes finds them.
         try:
             array = quick.decode_jpeg(data, strict=False, **options)
             again = quick.decode_jpeg(data, strict=False, buffer=~array, **options)
@@ -206,7 +206,7 @@ def _quick(
 
 
 def _of_several_ratios(height: int, width: int, ratio: int) -> bool:
-    """Return whether several ratios give one size: Pillow then decodes, as simplejpeg takes the size."""
+    """Return whether several ratios give the same size: simplejpeg is given the size, so Pillow decodes these."""
     return ratio > 1 and max(height, width) < 8
 
 

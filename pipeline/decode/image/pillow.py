@@ -1,4 +1,4 @@
-"""Pillow for the other files: imports it when first used, translates its errors, makes arrays of its images."""
+"""Pillow, imported on first use: its errors as ours, its images as arrays."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pillow() -> Any:
 
 @contextmanager
 def damage(message: str) -> Iterator[None]:
-    """Turn any error that Pillow raises into InvalidArgumentError: Pillow has no class of errors for damaged images."""
+    """Turn any error of Pillow into InvalidArgumentError; Pillow has no error class for damaged images."""
     try:
         yield
     except (OpError, ImportError, MemoryError):

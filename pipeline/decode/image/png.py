@@ -32,9 +32,9 @@ def png_array(data: bytes, channels: int, max_pixels: int, eight: bool = False) 
 
     Args:
         data: The file.
-        channels: How many; 0 means those of the image.
-        max_pixels: More are refused.
-        eight: True if only the upper 8 of 16 bits are used, which is when gray is computed from fewer bits.
+        channels: Number of channels; 0 for those of the image.
+        max_pixels: Limit for the pixels.
+        eight: True if the caller uses only the upper 8 of 16 bits; gray is then computed from fewer bits.
 
     Raises:
         InvalidArgumentError: The data is damaged or too large.
@@ -53,7 +53,7 @@ def png_array(data: bytes, channels: int, max_pixels: int, eight: bool = False) 
 
 
 def _complete(file: PngFile) -> bytes:
-    """Return the pixels as a zlib stream that has all rows, not compressed: Pillow takes missing rows for 0."""
+    """Return the pixels as an uncompressed zlib stream. Missing rows are an error; Pillow would fill them with 0."""
     engine = zlib.decompressobj()
     expected = _filtered_size(file)
     rows = engine.decompress(file.packed, expected)
@@ -65,7 +65,7 @@ def _complete(file: PngFile) -> bytes:
 
 
 def _filtered_size(file: PngFile) -> int:
-    """Return how many bytes all rows take, each with the byte that says how it is filtered."""
+    """Return the bytes of all rows, each with its filter byte."""
     width, height = file.size
     samples = {GRAY: 1, RGB: 3, PALETTE: 1, GRAY_ALPHA: 2, RGB_ALPHA: 4}[file.colour]
     size = 0
@@ -77,12 +77,12 @@ def _filtered_size(file: PngFile) -> int:
 
 
 def _unpack(file: PngFile, mode: str, raw: str) -> Any:
-    """Have Pillow undo compression, filters and interlacing; `raw` is how it sees the bytes of a pixel."""
+    """Undo compression, filters and interlacing by Pillow; `raw` is its name for the layout of a pixel's bytes."""
     return pillow().Image.frombytes(mode, file.size, file.packed, "zip", raw, file.interlaced)
 
 
 def _plain(file: PngFile) -> NDArray[np.uint8]:
-    """Decode samples of at most 8 bits; those of a palette that says what is transparent have four channels."""
+    """Decode samples of at most 8 bits. A palette with transparency gives four channels."""
     if file.bits == 8 and file.colour != PALETTE:
         return pixels(_unpack(file, _MODES[file.colour], _MODES[file.colour]), _MODES[file.colour])
     image = _unpack(file, "P", "P" if file.bits == 8 else f"P;{file.bits}")
@@ -101,7 +101,7 @@ def _plain(file: PngFile) -> NDArray[np.uint8]:
 
 
 def _deep(file: PngFile) -> NDArray[np.uint16]:
-    """Decode 16 bits, of which Pillow by itself keeps 8: it takes the bytes of a pixel for channels."""
+    """Decode 16-bit samples. Pillow keeps only 8 bits, so the two bytes of a sample are passed as two channels."""
     if file.colour in (GRAY, GRAY_ALPHA):  # a pixel of two or four bytes
         mode = "LA" if file.colour == GRAY else "RGBA"
         return np.array(_unpack(file, mode, mode), np.uint8).view(">u2").astype(np.uint16)
@@ -111,7 +111,7 @@ def _deep(file: PngFile) -> NDArray[np.uint16]:
 
 
 def _alpha(file: PngFile, array: NDArray[Any]) -> NDArray[Any]:
-    """Return the alpha of an image without such a channel: 0 where it has the colour that is transparent."""
+    """Return an alpha channel for an image without one: 0 for pixels of the transparent colour."""
     most = np.iinfo(array.dtype).max
     if file.clear is None or file.colour == PALETTE:
         return np.full((*array.shape[:2], 1), most, array.dtype)
@@ -151,7 +151,7 @@ def png_bytes(array: NDArray[Any], compression: int) -> bytes:
 
 
 def _filtered(rows: NDArray[np.uint8], pixel: int) -> NDArray[np.uint8]:
-    """Filter each row by what leaves the smallest numbers, as libpng does; that filter's number is in front of it.
+    """Filter each row by the filter that leaves the smallest numbers, as libpng does, and put its number first.
 
     Args:
         rows: The bytes of each row.
@@ -160,7 +160,7 @@ def _filtered(rows: NDArray[np.uint8], pixel: int) -> NDArray[np.uint8]:
     up, left, corner = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
     up[1:], left[:, pixel:], corner[1:, pixel:] = rows[:-1], rows[:, :-pixel], rows[:-1, :-pixel]
     average = ((up.astype(np.uint16) + left) >> 1).astype(np.uint8)
-    from_left, from_up = (each.astype(np.int16) - corner for each in (up, left))  # as both make up the guess
+    from_left, from_up = (each.astype(np.int16) - corner for each in (up, left))  # both are part of the guess
     to_left, to_up, to_corner = abs(from_left), abs(from_up), abs(from_left + from_up)
     paeth = np.where(to_up <= to_corner, up, corner)
     paeth = np.where((to_left <= to_up) & (to_left <= to_corner), left, paeth)

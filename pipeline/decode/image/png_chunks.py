@@ -1,4 +1,4 @@
-"""The chunks of a PNG file: which of them count, whether they are whole, and what they say; no pixels."""
+"""The chunks of a PNG file, read and checked; no pixels are decoded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.errors import InvalidArgumentError, invalid
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 GRAY, RGB, PALETTE, GRAY_ALPHA, RGB_ALPHA = 0, 2, 3, 4, 6
 _BITS = {GRAY: (1, 2, 4, 8, 16), RGB: (8, 16), PALETTE: (1, 2, 4, 8), GRAY_ALPHA: (8, 16), RGB_ALPHA: (8, 16)}
-_BEFORE_PALETTE = (b"gAMA", b"sRGB", b"cHRM", b"iCCP", b"sBIT")  # what says how bright a colour is
+_BEFORE_PALETTE = (b"gAMA", b"sRGB", b"cHRM", b"iCCP", b"sBIT")  # gamma and colour space
 
 
 class PngFile(NamedTuple):
@@ -21,12 +21,12 @@ class PngFile(NamedTuple):
 
     Attributes:
         size: Width and height.
-        bits: Of a sample, or of an index of the palette.
+        bits: Bits per sample, or per palette index.
         colour: The colour type.
         interlaced: 0 or 1.
         palette: The colours, three bytes each.
-        clear: The chunk that says what is transparent; None without one that counts.
-        light: The chunks that say how bright a colour is, in the order of the file.
+        clear: The transparency chunk; None without a valid one.
+        light: The chunks about gamma and colour space, in file order.
         packed: The compressed pixels.
     """
 
@@ -41,7 +41,7 @@ class PngFile(NamedTuple):
 
 
 def read_chunks(data: bytes, max_pixels: int) -> PngFile:
-    """Read the chunks as libpng does: damaged critical chunks are refused, damaged ancillary chunks count as absent.
+    """Read the chunks as libpng does: damaged critical chunks are an error, damaged ancillary chunks are ignored.
 
     Raises:
         InvalidArgumentError: A critical chunk is damaged, missing, unknown, or not where it must be; or the image is
@@ -62,7 +62,7 @@ def read_chunks(data: bytes, max_pixels: int) -> PngFile:
         elif name == b"IDAT":
             if colour == PALETTE and palette is None:
                 raise _damaged(data, "it has no palette")
-            if not packed or last == b"IDAT":  # what comes after other chunks is no part of the image
+            if not packed or last == b"IDAT":  # pixels after other chunks are not part of the image
                 packed.append(body)
         elif name == b"tRNS" and not packed and clear is None:
             clear = _clear(body, colour, palette)
@@ -93,7 +93,7 @@ def _header(
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, int, memoryview]]:
-    """Give the name, place and body of each chunk to the last one, IEND; of chunks that do not count without a name."""
+    """Yield the name, offset and body of each chunk up to IEND. Ignored chunks have no name."""
     at, view = len(SIGNATURE), memoryview(data)
     while at + 12 <= len(data):
         (size,) = struct.unpack_from(">I", data, at)
@@ -118,7 +118,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, int, memoryview]]:
 
 
 def _palette(data: bytes, body: memoryview, bits: int, colour: int, at: int) -> bytes:
-    """Return a palette, or nothing if it may be left out."""
+    """Return a palette; b"" if the image does not need it and it is unusable."""
     if colour in (GRAY, GRAY_ALPHA):
         return b""
     if len(body) % 3 or not 0 < len(body) <= 768:
@@ -129,7 +129,7 @@ def _palette(data: bytes, body: memoryview, bits: int, colour: int, at: int) -> 
 
 
 def _clear(body: memoryview, colour: int, palette: bytes | None) -> bytes | None:
-    """Return what is transparent, or None if the chunk does not fit the image."""
+    """Return the transparency chunk, or None if it does not fit the image."""
     if colour == PALETTE:
         fits = palette is not None and 0 < len(body) <= len(palette) // 3
     else:

@@ -1,4 +1,4 @@
-"""Gray from the colours of a PNG as libpng computes it: by the light that they stand for, where the file says so."""
+"""Gray from the colours of a PNG, as libpng computes it: from linear light if the file has a gamma."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from pipeline.decode.image.png_chunks import PngFile
 
-_ONE, _NEAR_ONE = 100_000, 5_000  # a gamma of 1, as PNG files store it, and what makes no difference to one
+_ONE, _NEAR_ONE = 100_000, 5_000  # a gamma of 1 as stored in PNG files, and the deviation that libpng ignores
 _SRGB = 45_455
 _LEAST, _MOST = 16, 625_000_000
 _WEIGHTS = (9797, 19234, 3737)  # of red, green and blue, in 32768ths
 _LONGEST_PROFILE = 8_000_000
-# Length, intent, Adler-32 and CRC-32 of the profiles that stand for sRGB.
+# Length, intent, Adler-32 and CRC-32 of profiles known to be sRGB.
 _SRGB_PROFILES = {
     (3048, 0, 0x0A3FD9F6, 0x3B8772B9),
     (3052, 1, 0x4909E5E1, 0x427EBB21),
@@ -34,8 +34,8 @@ def gray(array: NDArray[Any], file: PngFile, eight: bool) -> NDArray[Any]:
 
     Args:
         array: Red, green and blue of 8 or 16 bits.
-        file: The facts in the file.
-        eight: True if only the upper 8 of 16 bits are used.
+        file: The file's chunks.
+        eight: True if the caller uses only the upper 8 of 16 bits.
     """
     gamma = gamma_of(file)
     deep = array.dtype == np.uint16
@@ -57,13 +57,13 @@ def gray(array: NDArray[Any], file: PngFile, eight: bool) -> NDArray[Any]:
 
 
 def gamma_of(file: PngFile) -> int:
-    """Return the gamma of a file in 100,000ths by the chunks that libpng goes by, or 0 without one."""
+    """Return the gamma of a file in 100,000ths, from the chunks that libpng uses; 0 without one."""
     gamma, from_srgb, from_gamma, profiled, placed = 0, False, False, False, False
     for name, body in file.light:
         if name == b"gAMA" and len(body) == 4:
             (value,) = struct.unpack(">I", body)
             if from_gamma or not _LEAST <= value <= _MOST:
-                break  # from here on, what the chunks say is not believed
+                break  # libpng ignores all later chunks
             if not (from_srgb and _differs(gamma, value)):
                 gamma, from_gamma = value, True
         elif name == b"cHRM" and len(body) == 32:
@@ -87,7 +87,7 @@ def gamma_of(file: PngFile) -> int:
 
 
 def _profile_intent(body: bytes) -> int | None:
-    """Return the intent of an ICC profile that stands for sRGB, -1 for another one, None for a damaged one."""
+    """Return the intent of an ICC profile known to be sRGB, -1 for another one, None for a damaged one."""
     keyword, _, rest = body.partition(b"\0")
     if not 1 <= len(keyword) <= 79 or rest[:1] != b"\0":
         return None
@@ -113,7 +113,7 @@ def _profile_intent(body: bytes) -> int | None:
 
 
 def _possible(corners: tuple[int, ...]) -> bool:
-    """Return whether a white point and three primaries, as x and y each, span colours."""
+    """Return whether a white point and three primaries, given as x and y each, define a colour space."""
     white, red, green, blue = ((x / _ONE, y / _ONE) for x, y in zip(corners[::2], corners[1::2], strict=True))
     for x, y in (white, red, green, blue):
         if not (0 <= x <= 1 and 0 <= y <= 1 - x):
@@ -148,14 +148,14 @@ def _mixed(array: NDArray[Any], rounding: int) -> NDArray[Any]:
 
 
 def _short_curve(gamma: int) -> NDArray[np.uint8]:
-    """The 256 values raised to a power."""
+    """Return the 256 values raised to a power."""
     if not _significant(gamma):
         return np.arange(256, dtype=np.uint8)
     return np.array([math.floor(255 * (i / 255) ** (gamma * 1e-5) + 0.5) for i in range(256)], np.uint8)
 
 
 def _shift(file: PngFile, eight: bool) -> int:
-    """How many of the last bits make no difference to the light, by sBIT and by what is wanted."""
+    """Return the number of low bits to ignore, from sBIT and the requested depth."""
     kept = next((body for name, body in file.light if name == b"sBIT"), b"")
     shift = 0
     if len(kept) == (4 if file.colour & 4 else 3) and all(0 < bits <= 16 for bits in kept):
@@ -164,7 +164,7 @@ def _shift(file: PngFile, eight: bool) -> int:
 
 
 def _curve(gamma: int, shift: int) -> NDArray[np.uint16]:
-    """The values of 16 bits less `shift` raised to a power."""
+    """Return the values of 16 - `shift` bits raised to a power."""
     values = np.arange(1 << (16 - shift))
     most = len(values) - 1
     if _significant(gamma):
@@ -175,7 +175,7 @@ def _curve(gamma: int, shift: int) -> NDArray[np.uint16]:
 
 
 def _rounded(shift: int) -> NDArray[np.uint16]:
-    """The values of 16 bits less `shift`, rounded to 8 bits, which fill the upper ones."""
+    """Return the values of 16 - `shift` bits rounded to 8 bits, times 257."""
     most = (1 << (16 - shift)) - 1
     table = np.full(most + 1, 65535, np.uint16)
     last = 0

@@ -31,15 +31,16 @@ _PPM = (b"P1", b"P2", b"P3", b"P4", b"P5", b"P6")
 def rgb_image(contents: bytes, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
     """Decode a JPEG, PNG, GIF, BMP, WebP, TIFF or PPM image to uint8[height, width, 3].
 
-    Of animations and files of several pages it is the first image, of 16 bits the upper eight; transparency is dropped.
+    Animations and files of several pages give their first image, 16-bit images their upper eight bits. Transparency is
+    dropped.
 
     Args:
         contents: The file as bytes.
-        max_pixels: An image with more pixels is refused before memory is allocated for it.
+        max_pixels: Limit for the pixels. Larger images are rejected before memory is allocated.
 
     Raises:
-        InvalidArgumentError: The bytes are no such image or are damaged, it is too large, or has pixels that are not
-            colours of 8 or 16 bits.
+        InvalidArgumentError: The bytes are not such an image or are damaged, the image is too large, or its pixels are
+            not colours of 8 or 16 bits.
         ImportError: Pillow is not installed (extra `image`).
     """
     kind = _kind(contents)
@@ -69,9 +70,9 @@ def _upper_bits(image: Any, kind: str) -> NDArray[np.uint8]:
 
 
 def _check_pieces(image: Any) -> None:
-    """Refuse a TIFF image with signed pixels, or without all of its strips or tiles: Pillow makes black ones."""
+    """Reject a TIFF image with signed pixels or missing strips or tiles, which Pillow would fill with black."""
     tags = image.tag_v2
-    width, height = tags[_WIDTH], tags[_LENGTH]  # image.size is that of the turned image
+    width, height = tags[_WIDTH], tags[_LENGTH]  # image.size is the size after turning
     if 2 in tags.get(_SAMPLE_FORMAT, ()):
         raise invalid("the pixels of the TIFF image are signed: decode it with your own function")
     if _TILE_OFFSETS in tags:
@@ -89,20 +90,20 @@ def _check_pieces(image: Any) -> None:
 def _kind(contents: bytes) -> str:
     if contents[:4] == b"RIFF" and contents[8:12] == b"WEBP":
         return "WebP"
-    if contents.startswith(b"BM"):  # decode_bmp gives indices of palettes
+    if contents.startswith(b"BM"):  # decode_bmp returns palette indices
         return "BMP"
     return "TIFF" if contents.startswith(_TIFF) else "PPM" if contents.startswith(_PPM) else ""
 
 
 def _opened(kind: str, file: io.BytesIO) -> Any:
-    """The image, by Pillow, whose plugins are imported only where there are such images: they load large libraries."""
+    """Return an image opened by Pillow. Plugins are imported on first use, because they load large libraries."""
     pillow()
     plugin = {"BMP": "Bmp", "WebP": "WebP", "TIFF": "Tiff", "PPM": "Ppm"}[kind]
     return getattr(importlib.import_module(f"PIL.{plugin}ImagePlugin"), f"{plugin}ImageFile")(file)
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:
-    """The size that a WebP file claims: Pillow allocates memory for it when it opens one."""
+    """Return the size in a WebP file's header; Pillow allocates memory for it as soon as it opens the file."""
     kind = data[12:16]
     if kind == b"VP8X":
         return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")

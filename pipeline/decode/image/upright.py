@@ -1,4 +1,4 @@
-"""upright_image: an image as RGB, turned as its EXIF orientation says; cameras store it as they were held."""
+"""upright_image: an image as RGB, turned upright by its EXIF orientation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TURNS: dict[int, Callable[[_Image], _Image]] = {
 def upright_image(contents: bytes, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
     """Decode an image as `rgb_image` does, and turn or mirror it by its EXIF orientation.
 
-    Images without an orientation, or with EXIF data that are damaged, stay as they are stored.
+    Images without an orientation, or with damaged EXIF data, are not turned.
 
     Args:
         contents, max_pixels: As for `rgb_image`.
@@ -44,7 +44,7 @@ def upright_image(contents: bytes, max_pixels: int = MAX_PIXELS) -> NDArray[np.u
 
 
 def orientation(contents: bytes) -> int:
-    """Return the number of an image's EXIF orientation; 1 if there is none. Pillow itself turns TIFF."""
+    """Return an image's EXIF orientation; 1 without one, and for TIFF, which Pillow turns itself."""
     plugins, kind = pillow(), ""
     if contents.startswith(b"\xff\xd8") and b"Exif\0\0" in contents:
         kind = "Jpeg"

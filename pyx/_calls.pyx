@@ -7,9 +7,8 @@ cimport numpy as cnp
 
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 
-from keeping cimport fits, is_given, is_row, is_sole, put_row
+from keeping cimport copy_row, fits, is_given, is_row, is_sole, put_row
 from mixing cimport STEP, mixed
-from span cimport rows_at
 from stacking cimport (
     Array, data_of, descr_of, dims_of, empty_like, has_shape, is_array, is_contiguous, itemsize_of, product, rank_of,
 )
@@ -106,7 +105,7 @@ cdef class Kept:
             and descr_of(array) == descr_of(self.only) and is_contiguous(array)
             and has_shape(array, rank_of(self.only) - 1, dims_of(self.only) + 1)
         ):                              # 30 ns less than by what follows
-            memcpy(rows_at(data_of(self.only), self.rows, self.size).at(self.count), data_of(array), self.size)
+            copy_row(self.only, self.count, data_of(array), self.size)
             self.count += 1
             return True
         if self.items is None:

@@ -172,6 +172,10 @@ cdef class Metered:
         """As that of the stream."""
         self.stream.begin()
 
+    def into(self, rows):
+        """As that of the stream."""
+        self.stream.into(rows)
+
     def close(self):
         """As that of the stream."""
         self.stream.close()
@@ -212,6 +216,10 @@ cdef class MeteredIndex:
             self.meter.add(now() - began, outer)
         self.meter._elements.fetch_add(len(block), memory_order_relaxed)
         return block
+
+    def into(self, empty):
+        """As that of the index."""
+        self.source.into(empty)
 
     def runs(self, starts, size):
         """As that of the index."""

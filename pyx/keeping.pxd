@@ -2,13 +2,16 @@
 
 cimport numpy as cnp
 from cpython.object cimport PyObject
+from cpython.pystate cimport PyThreadState
 from libc.string cimport memcpy
 
+from gil cimport give_up, take_back
 from span cimport rows_at
 from stacking cimport (
     Array, are_equivalent, data_of, descr_of, dims_of, has_references, has_shape, intp, is_array, is_contiguous,
     is_writeable, itemsize_of, product, rank_of,
 )
+from streaming cimport STREAM_BATCH, stream, streamed
 
 cdef extern from *:
     """
@@ -56,6 +59,29 @@ cdef inline bint fits(object column, object value) noexcept:
     return descr_of(array) == descr_of(rows) or are_equivalent(descr_of(array), descr_of(rows))
 
 
+cdef inline void copy_large(Array* rows, char* to, const char* source, size_t size) noexcept:
+    """Copy a large row into a column while other threads run. A column may be a part of a batch: its base."""
+    cdef PyObject* base = <PyObject*>cnp.PyArray_BASE(<cnp.ndarray>rows)
+    cdef cnp.ndarray whole = <cnp.ndarray>(base if base != NULL and is_array(base) else <PyObject*>rows)
+    cdef bint past = cnp.PyArray_NBYTES(whole) >= STREAM_BATCH
+    cdef PyThreadState* state = give_up(True)
+    if past:
+        stream(to, source, size)
+        streamed()
+    else:
+        memcpy(to, source, size)
+    take_back(state)
+
+
+cdef inline void copy_row(Array* rows, Py_ssize_t at, const char* source, size_t size) noexcept:
+    """Copy a row into a column."""
+    cdef char* to = rows_at(data_of(rows), dims_of(rows)[0], size).at(at)
+    if size < WHOLE_BYTES:
+        memcpy(to, source, size)
+    else:
+        copy_large(rows, to, source, size)
+
+
 cdef inline int put_row(object column, Py_ssize_t at, object value) except -1:
     """Put a value that fits into its column."""
     cdef Array* rows = <Array*>column
@@ -69,5 +95,5 @@ cdef inline int put_row(object column, Py_ssize_t at, object value) except -1:
         return 0
     size = itemsize_of(array) * product(dims_of(array), rank_of(array))
     if size:
-        memcpy(rows_at(data_of(rows), dims_of(rows)[0], size).at(at), data_of(array), size)
+        copy_row(rows, at, data_of(array), size)
     return 0

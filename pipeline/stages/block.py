@@ -35,8 +35,13 @@ def failed(error: Exception) -> Block:
     return Block(Examples([]), np.empty(0, np.int64), error)
 
 
-def joined(blocks: Sequence[Block]) -> Block:
-    """Join blocks into one with all examples and the last block's error."""
+def joined(blocks: Sequence[Block], concatenate: Callable[[list[Any]], Any] | None = None) -> Block:
+    """Join blocks into one with all examples and the last block's error.
+
+    Args:
+        blocks: The blocks.
+        concatenate: Joins the parts of a column; by default `concatenated`.
+    """
     if len(blocks) == 1:
         return blocks[0]
     if not blocks:
@@ -48,7 +53,8 @@ def joined(blocks: Sequence[Block]) -> Block:
     if any([each.sizes is not sizes for each in blocks]):
         sizes = np.concatenate([sizes_of(each) for each in blocks])
     numbers = np.concatenate([each.numbers for each in blocks])
-    return Block(join_values([each.values for each in blocks]), numbers, blocks[-1].error, names, sizes)
+    values = join_values([each.values for each in blocks], concatenate or concatenated)
+    return Block(values, numbers, blocks[-1].error, names, sizes)
 
 
 def _names_in(parts: list[tuple[int, Names | None]]) -> Callable[[int], str | None]:
@@ -69,7 +75,16 @@ def sizes_of(block: Block) -> NDArray[np.int64]:
     return np.full(len(block), block.sizes) if isinstance(block.sizes, int) else block.sizes
 
 
-def join_values(many: Sequence[Columns | Examples]) -> Columns | Examples:
+def concatenated(parts: list[Any]) -> Any:
+    """Return the parts of a column, arrays or lists, as one."""
+    if type(parts[0]) is list:
+        return [each for part in parts for each in part]
+    return np.concatenate(parts) if parts[0].dtype.hasobject else concatenate(parts)
+
+
+def join_values(
+    many: Sequence[Columns | Examples], concatenate: Callable[[list[Any]], Any] = concatenated
+) -> Columns | Examples:
     """Join several blocks, in columns if all have matching columns."""
     if len(many) == 1:
         return many[0]
@@ -77,7 +92,7 @@ def join_values(many: Sequence[Columns | Examples]) -> Columns | Examples:
         found: list[Any] = list(many)
         first = found[0]
         if all([_alike(first, each) for each in found[1:]]):
-            made = [_concatenated(list(parts)) for parts in zip(*[each.arrays for each in found], strict=True)]
+            made = [concatenate(list(parts)) for parts in zip(*[each.arrays for each in found], strict=True)]
             return Columns(made, sum(map(len, found)), first.structure)
     return Examples([example for each in many for example in each.examples()])
 
@@ -169,9 +184,3 @@ def text_of(column: Any) -> type | None:
     values = column if type(column) is list else column.flat
     first = next((each for each in values if each is not None), None)
     return str if isinstance(first, str) else bytes if isinstance(first, bytes) else None
-
-
-def _concatenated(parts: list[Any]) -> Any:
-    if type(parts[0]) is list:
-        return [each for part in parts for each in part]
-    return np.concatenate(parts) if parts[0].dtype.hasobject else concatenate(parts)

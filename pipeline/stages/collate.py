@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline._batch import AgainMemory, concatenate, stack
 from pipeline._block import finished
@@ -63,6 +64,13 @@ class Collate:
         self.plain = pad is None and not splits and function is None
         self._memory: AgainMemory | None = None  # for large batches
         self._first = True
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return an array for a batch, in the memory of a dropped one if batches are large."""
+        if self._memory is None:
+            return np.empty(shape, dtype)
+        with self._memory:
+            return np.empty(shape, dtype)
 
     def batch(self, block: Block) -> Any:
         """Return the batch for a block's examples. Nothing else refers to its memory."""

@@ -15,7 +15,8 @@ from pipeline.diagnostics.clocks import delay
 from pipeline.diagnostics.wording import named
 from pipeline.errors import AbortedError, ResourceExhaustedError
 from pipeline.on_error import set_on
-from pipeline.stages.block import Block, failed, joined, size_of
+from pipeline.stages.batch_rows import BatchRows, Empty
+from pipeline.stages.block import Block, Examples, failed, joined, size_of
 from pipeline.stages.draws import NoDraws, this_thread
 from pipeline.stages.run import Clock, Limited, Measured, Run
 from pipeline.stages.steps import (
@@ -66,6 +67,7 @@ def make_chunk(
     within: frozenset[int],
     draws: Sequence[tuple[int, ...] | NoDraws],
     block: Block,
+    empty: Empty | None = None,
 ) -> _Made:
     """Compute a chunk's outputs, in a worker.
 
@@ -77,6 +79,7 @@ def make_chunk(
         within: Keys for the executors waiting for it.
         draws: Seeds for `example_rng` in each step. Only these and the block differ between epochs.
         block: The examples.
+        empty: Makes the arrays of outputs; None for the worker's own way.
     """
     working_for_others(True)
     outer, this_thread.within = this_thread.within, within
@@ -87,7 +90,7 @@ def make_chunk(
             for step in steps:
                 step.begins = seed_generators
         began, began_cpu = time.perf_counter(), time.thread_time()
-        parts: list[Any] = list(outputs_of_steps(steps, block, max(1, len(block)), None, here.at))
+        parts: list[Any] = list(outputs_of_steps(steps, block, max(1, len(block)), None, here.at, empty))
         seconds, cpu = time.perf_counter() - began, time.thread_time() - began_cpu
         total = sum(step.seconds for step in steps) or 1e-9
         shares = [step.seconds / total for step in steps]
@@ -102,15 +105,15 @@ def make_chunk(
 
 
 class _InProcess:
-    """Makes chunks in a thread in this process, for a run with this clock."""
+    """Makes chunks in a thread in this process, for a run with this clock; `empty` makes the arrays of outputs."""
 
-    def __init__(self, call: Callable[..., _Made], clock: Clock) -> None:
-        self._call, self._clock = call, clock
+    def __init__(self, call: Callable[..., _Made], clock: Clock, empty: Empty | None) -> None:
+        self._call, self._clock, self._empty = call, clock, empty
 
     def __call__(self, draws: Sequence[tuple[int, ...] | NoDraws], block: Block) -> _Made:
         before, this_thread.serving = this_thread.serving, self._clock
         try:
-            return self._call(draws, block)
+            return self._call(draws, block, self._empty)
         finally:
             this_thread.serving = before
 
@@ -310,6 +313,7 @@ class Crewed(Maker):
         self._slow, self._at_once = False, 1  # whether inputs arrive slowly, and how many to take at once
         self._ended: Any = None  # [state before the input's end], once it was reached
         self._failed: tuple[Any, Exception] | None = None  # the input's error
+        self._rows: BatchRows | None = None  # memory of the reader's batches, if each input gives a row
         run.clock.on_stop(functools.partial(_stop, self._bell, [each.workers for each in segments]))
 
     # For the consuming thread
@@ -327,6 +331,11 @@ class Crewed(Maker):
                 raise self._failed[1]
             return None
         return Unit(_Delivered(self, n), self._units[0].count)
+
+    def into(self, rows: BatchRows) -> None:
+        each_a_row = all([step.one_to_one and not step.skip for step in self._behind.steps])
+        if len(self._all) == 1 and self._ordered and each_a_row and not self._units:
+            self._rows = rows
 
     def _workers(self) -> int:
         """Return the largest worker count of any segment."""
@@ -352,6 +361,8 @@ class Crewed(Maker):
             return Unit(iter((self._behind.skipped(SkippedAt(error, 0)),)))
         if block is None:
             return None
+        if self._rows is not None:
+            self._rows.next(len(block))
         parts: Iterator[Block | Skipped] = iter((block,))
         for segment in self._all:
             parts = segment.over(parts, n, self._named)
@@ -467,6 +478,7 @@ class Crewed(Maker):
     def _take(self) -> bool:
         """Begin a unit; return whether there was an input for it."""
         before, began, n = self.source.state(), time.perf_counter(), min(self._inputs_wanted(), self._at_once)
+        n = n if self._rows is None else self._rows.fitting(n)
         try:
             block = self.source.take(n)
         except Exception as error:
@@ -522,11 +534,11 @@ class Crewed(Maker):
             return
         chunk = Chunk([part], 0, len(part))
         self._outputs += len(part)
-        self._submit(chunk)
+        self._submit(chunk, None if self._rows is None else self._rows.next(len(part)))
         unit.chunks.append(chunk)
         self._under_way += chunk.inputs
 
-    def _submit(self, chunk: Chunk) -> None:
+    def _submit(self, chunk: Chunk, empty: Empty | None = None) -> None:
         """Give a chunk to its next segment: submit its blocks, or run the caller's segment."""
         segment = self._segments[chunk.segment]
         parts: list[Any] = []
@@ -537,17 +549,17 @@ class Crewed(Maker):
                 made = segment.run(part, max(1, len(part)), self._named)
                 parts += [segment.skipped(each) if isinstance(each, SkippedAt) else each for each in made]
             elif len(part):
-                parts += self._tasks(segment, part)
+                parts += self._tasks(segment, part, empty=empty)
             else:
                 parts.append(part)
         chunk.parts, chunk.segment = parts, chunk.segment + 1
 
-    def _tasks(self, segment: Segment, block: Block, cancelled: int = 0) -> list[Any]:
+    def _tasks(self, segment: Segment, block: Block, cancelled: int = 0, empty: Empty | None = None) -> list[Any]:
         """Submit a block; return its tasks, and the error that follows them."""
         workers = segment.workers
         assert workers is not None
         error, sent = block.error, Block(block.values, block.numbers)
-        call: Any = _InProcess(segment.call, self._clock) if workers.in_process else segment.call
+        call: Any = _InProcess(segment.call, self._clock, empty) if workers.in_process else segment.call
         began = time.perf_counter()
         try:
             future = workers.submit(call, segment.draws, sent)
@@ -698,6 +710,8 @@ class Crewed(Maker):
         best = int(count * workers.chunk_seconds / (seconds + 1e-7)) + 1
         made = [each.values for each in results if isinstance(each, Block)]
         self._bytes = (size_of(block.values) + sum([size_of(each) for each in made])) / count
+        if self._rows is not None and made:
+            self._rows.learn(made[0] if workers.in_process else Examples([]))
         self._size = max(1, min(_MOST, best, 2 * self._size, int(_CHUNK_BYTES / (self._bytes + 1))))
 
 

@@ -12,6 +12,7 @@ from pipeline._block import spread
 from pipeline.dtypes import truth
 from pipeline.errors import invalid
 from pipeline.memory import keep_pages
+from pipeline.stages.batch_rows import BatchRows
 from pipeline.stages.block import Block, Columns, Examples, Numbers, is_plain, joined, sizes_of
 from pipeline.stages.calls import check_function
 from pipeline.stages.collate import Collate
@@ -275,6 +276,8 @@ class Grouped(Index):
         self.ahead = source.ahead and how.plain
         self._stacks = source.of_numbers and how.plain
         self.of_numbers = self._stacks and whole
+        if how.plain:
+            source.into(how.empty)
 
     def __len__(self) -> int:
         return max(0, -(-self.stop // self.step))
@@ -342,17 +345,19 @@ class Batching(Stage):
         keep_pages()
         super().__init__(source)
         self._how, self._node, self._run = how, node, run
+        self._rows = BatchRows(node.size, how.empty)
+        if how.plain:
+            source.into(self._rows)
 
     def take(self, n: int) -> Block | None:
         size = self._node.size
         block = self.source.take(size)
         if block is None:
             return None
-        if len(block) < size:
-            block = joined([block, *exactly(self.source, size - len(block))])
-            if self._node.drop_remainder and len(block) < size:
-                self._run.note_dropped(self._node.written, len(block))
-                return None
+        block = self._rows.joined([block, *exactly(self.source, size - len(block))])
+        if self._node.drop_remainder and len(block) < size:
+            self._run.note_dropped(self._node.written, len(block))
+            return None
         return batch_of(block, self._how)
 
 

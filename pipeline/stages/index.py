@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.stages.batch_rows import Empty
 from pipeline.stages.block import Block, Numbers, size_of
 from pipeline.stages.stream import Stream, whole
 
@@ -48,6 +49,9 @@ class Index:
     def block(self, places: Numbers) -> Block:
         """Return the examples at these positions, up to the first failing one, which becomes the block's error."""
         raise NotImplementedError
+
+    def into(self, empty: Empty) -> None:
+        """Offer what makes the memory of a batch, to functions whose results all go into one."""
 
     def runs(self, starts: Numbers, size: int) -> Block | None:
         """Return `size` neighbours from each place on, as one example each, with the first one's number.

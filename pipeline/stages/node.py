@@ -13,6 +13,7 @@ from pipeline.diagnostics.live import number
 from pipeline.errors import CancelledError, DeadlineExceededError, invalid
 from pipeline.on_error import add_note, set_on
 from pipeline.orders.seeds import Seed
+from pipeline.stages.batch_rows import BatchRows
 from pipeline.stages.block import Block
 from pipeline.stages.index import ENDLESS, Index, InOrder, counted
 from pipeline.stages.run import Measured, Run
@@ -363,6 +364,9 @@ class Placed(Stage):
 
     def begin(self) -> None:
         self.source.begin()
+
+    def into(self, rows: BatchRows) -> None:
+        self.source.into(rows)
 
     def wait(self, timeout: float) -> bool:
         return self.source.wait(timeout)

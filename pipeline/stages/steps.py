@@ -16,6 +16,7 @@ from pipeline._meter import Meter
 from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeError, invalid
 from pipeline.nest import kept
 from pipeline.on_error import must_raise, name_item, set_on
+from pipeline.stages.batch_rows import BatchRows, Empty
 from pipeline.stages.block import Block, Columns, Examples
 from pipeline.stages.draws import NoDraws, this_thread
 from pipeline.stages.index import Index
@@ -271,6 +272,7 @@ def outputs_of_steps(
     n: int,
     named: Named | None,
     before: Callable[[int], object] | None = None,
+    empty: Empty | None = None,
 ) -> Iterator[Block | SkippedAt]:
     """Yield the outputs of steps for a block: blocks with up to n examples, and skipped errors at their positions.
 
@@ -283,6 +285,7 @@ def outputs_of_steps(
         named: Returns an input's name for errors. None in a worker, because the caller names examples: errors are
             `Reported`, and blocks carry input indexes instead of names, unless these are in order.
         before: Called with each input's index before any work on it, or None.
+        empty: Makes the arrays of outputs; None for the process's own way.
     """
 
     def told(failure: Failure) -> Exception:
@@ -294,7 +297,7 @@ def outputs_of_steps(
         return failure.step.blamed(failure.error, failure.number, named(block, failure.input))
 
     if len(steps) == 1 and type(steps[0]) is MapStep and not steps[0].skip:
-        made, failure = called_with_each(steps[0], block, before)
+        made, failure = called_with_each(steps[0], block, before, empty)
         made.error = block.error if failure is None else told(failure)
         made.names = None if named is None else block.names
         yield made
@@ -307,7 +310,7 @@ def outputs_of_steps(
     passing = iter(passing)
     ended = False
     while not ended:
-        found, inputs, outputs = Kept(n, kept, here.empty), [], []
+        found, inputs, outputs = Kept(n, kept, empty or here.empty), [], []
         error: Exception | None = None
         skipped: Failure | None = None
         try:
@@ -356,14 +359,14 @@ def _noted(passing: Iterable[Passing], before: Callable[[int], object]) -> Itera
 
 
 def called_with_each(
-    step: Step, block: Block, before: Callable[[int], object] | None = None
+    step: Step, block: Block, before: Callable[[int], object] | None = None, empty: Empty | None = None
 ) -> tuple[Block, Failure | None]:
     """Return a function's results for each example up to its first failure, and the failure.
 
     The calls are made in a compiled loop: 90 ns each, compared with 400 ns in a generator.
     """
     numbers, examples, draw = np.ascontiguousarray(block.numbers), list(block.values.examples()), step.drawing()
-    found, thread = Kept(len(numbers), kept, here.empty), this_thread
+    found, thread = Kept(len(numbers), kept, empty or here.empty), this_thread
     error: Exception | None = None
     drawn = draw if isinstance(draw, Draw) else None
     looked = step.watch.begin() if step.watch.due else None
@@ -470,6 +473,7 @@ class Applied(Maker):
         self._steps, self._limits, self._named = steps, limits, named
         self._counted = not any(step.renews for step in steps)  # whether each input has at most one output
         self._times = StepTimes(steps, meters, meters[-1])
+        self._empty: Empty | None = None
 
     def make(self, n: int) -> Unit | None:
         try:
@@ -482,12 +486,16 @@ class Applied(Maker):
             return None
         return Unit(self._parts(block, n), len(block) if self._counted else None)
 
+    def into(self, rows: BatchRows) -> None:
+        if all([step.one_to_one and not step.skip for step in self._steps]):
+            self._empty = rows.empty
+
     def state(self) -> Any:
         return [self.source.state(), len(self._steps)]
 
     def _parts(self, block: Block, n: int) -> Iterator[Block | Skipped]:
         """Yield blocks and skipped errors, each error with its counter."""
-        for part in outputs_of_steps(self._steps, block, n, self._named):
+        for part in outputs_of_steps(self._steps, block, n, self._named, empty=self._empty):
             self._times.share()
             yield Skipped(part.error, self._limits[part.step].note) if isinstance(part, SkippedAt) else part
 
@@ -499,6 +507,7 @@ class Mapped(Index):
 
     def __init__(self, source: Index, step: Step, named: Named) -> None:
         self._source, self._step, self._named, self.step = source, step, named, source.step
+        self._empty: Empty | None = None
 
     def __len__(self) -> int:
         return len(self._source)
@@ -507,9 +516,12 @@ class Mapped(Index):
     def stop(self) -> int:
         return self._source.stop
 
+    def into(self, empty: Empty) -> None:
+        self._empty = empty
+
     def block(self, places: Any) -> Block:
         source = self._source.block(places)
-        made, failure = called_with_each(self._step, source)
+        made, failure = called_with_each(self._step, source, empty=self._empty)
         made.names, made.error = source.names, source.error
         if failure is not None:
             made.error = self._step.blamed(failure.error, failure.number, self._named(source, failure.input))

@@ -12,6 +12,7 @@ from typing import Any
 
 from pipeline.diagnostics.wording import named
 from pipeline.errors import FailedPreconditionError, OpError, StateMismatchError, invalid
+from pipeline.stages.batch_rows import BatchRows
 from pipeline.stages.block import Block, failed, joined
 from pipeline.tracebacks import from_handler
 
@@ -52,6 +53,9 @@ class Stream:
 
     def begin(self) -> None:
         """Start the threads that read ahead, if there are any."""
+
+    def into(self, rows: BatchRows) -> None:
+        """Offer the memory of the batches that the reader makes of the examples, to stages that compute these."""
 
     def wait(self, timeout: float) -> bool:
         """Wait up to `timeout` seconds for the next example; return whether it, or the end, has arrived."""
@@ -217,6 +221,11 @@ class Rest(Stream):
 
     def begin(self) -> None:
         self._maker.begin()
+
+    def into(self, rows: BatchRows) -> None:
+        if self._unit is None and self._block is None:
+            rows.begin(self._drop)
+            self._maker.into(rows)
 
     def close(self) -> None:
         self._maker.close()

@@ -65,6 +65,11 @@ def sequence(x):
     return np.full(int(x) % 9 + 1, float(x))
 
 
+def large(x):
+    """A row that workers write to its batch."""
+    return np.full(8192, float(x))
+
+
 def token_ids(x):
     return sequence(x).astype(np.int64)
 
@@ -283,6 +288,9 @@ def step(rng, chain, directory, workers):
     if name == "map" and kind == "scalar" and apart(rng) < 0.4:
         words = data.map(word, **w).batch(n).unbatch() if n > 2 else data.map(word, **w).shuffle(1, seed=2).prefetch(2)
         return Chain(words.map(of_word, **w), expected, f"{text}.words({n})", kind)
+    if name == "map" and kind == "scalar" and apart(rng) > 0.85:
+        rows = data.map(large, **w).batch(n)
+        return Chain(rows.unbatch().map(from_row, **w), expected, f"{text}.large({n})", kind)
     if name == "map":
         return Chain(data.map(double, **w), [double(x) for x in expected] if known else None, f"{text}.map", kind)
     if name == "rng":

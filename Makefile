@@ -18,7 +18,7 @@ APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdatas
 
 .PHONY: run build test test-slow test-browser test-all test-jax test-torch test-sources test-cluster stress schedules tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
 .PHONY: test-free-threaded bench-free-threaded tsan-free
-.PHONY: bench-cluster bench-crops bench-dlio bench-scaling bench-latency bench-remote bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
+.PHONY: bench-cluster bench-crops bench-dlio bench-scaling bench-latency bench-remote bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak mutants resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 500
 
@@ -198,6 +198,18 @@ resume: build
 	$(PROGRAM) endurance.resume $(KILLS) 4
 	$(PROGRAM) endurance.chaos 20
 	$(PROGRAM) endurance.planted
+
+# Change one operator, number or condition of the core at a time, MUTANTS of them, drawn by SEED: a test must fail.
+# About 3 seconds of processor time each.
+MUTANTS ?= 100
+mutants: build $(VENV)-mutants/.installed
+	PYTHONPATH=tests $(VENV)-mutants/bin/python -m mutants.run $(MUTANTS) $(if $(SEED),--seed $(SEED)) --python $(abspath $(BIN)/python)
+
+$(VENV)-mutants/.installed: pyproject.toml
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	$(@D)/bin/python -m pip install --quiet --group mutants
+	touch $@
 
 bench: build
 	$(BIN)/python -m pytest bench --benchmark-columns=min,median,ops --benchmark-sort=name

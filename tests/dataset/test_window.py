@@ -23,6 +23,17 @@ def test_a_window_of_dicts():
     check(data, [{"t": [i, i + 1]} for i in range(4)])
 
 
+def test_windows_of_texts_before_other_steps():
+    """Several are asked for at once, and each has its own size."""
+    texts = list("abcdefg")
+    windows = stream(texts).window(3, 1).batch(2)
+    assert [each.tolist() for each in windows] == [
+        [texts[i : i + 3] for i in (0, 1)],
+        [texts[i : i + 3] for i in (2, 3)],
+        [texts[4:7]],
+    ]
+
+
 def test_windows_that_do_not_stack():
     with pytest.raises(ValueError, match="window: the value has shape"):
         list(pipeline.dataset([[1], [1, 2]]).window(2))

@@ -192,6 +192,10 @@ def test_arity_comes_before_values():
         queue.enqueue([1])
     with raises(InvalidArgumentError, "Signature mismatch, have: int,int,str-> expected: int32,int32->"):
         queue.enqueue([1, 2, "three"])
+    for given in (8, 9, 10):
+        have = ",".join(["int"] * 8) + (",..." if given > 8 else "")
+        with raises(InvalidArgumentError, f"Signature mismatch, have: {have}-> expected: "):
+            queue.enqueue([1] * given)
     assert queue.size() == 0
 
 

@@ -26,7 +26,7 @@ class Gate:
 
 
 async def cancelled(batches, gate):
-    """Cancel a task that waits for a batch, once its function is called."""
+    """Cancel a task waiting for a batch, once its function is called."""
     task = asyncio.create_task(batches.__anext__())
     while not gate.reached.is_set():
         await asyncio.sleep(0)

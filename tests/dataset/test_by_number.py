@@ -52,7 +52,7 @@ CHAINS = {
 }
 
 
-# Chains in which workers would be idle.
+# Chains whose workers would be idle.
 REFUSED = (
     *("batch shuffle", "batch sample", "window with rest", "zip shuffle batch"),
     *("enumerate sample", "map skip enumerate shuffle"),

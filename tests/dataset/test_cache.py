@@ -83,7 +83,7 @@ def test_what_comes_back_is_what_was_computed(name, behind, tmp_path):
 
 
 class Calls:
-    """A function that counts its calls in a file shared by processes; a cache ignores the count in its identity."""
+    """A function counting its calls in a file shared by processes; a cache ignores the count in its identity."""
 
     def __init__(self, path, bad=None):
         self.path, self.bad = str(path), bad
@@ -320,7 +320,7 @@ PROGRAMS = {
 
 
 def function_of(program):
-    """Return the function that a program defines, as if from a user's module."""
+    """Return the function defined by a program, as if from a user's module."""
     made = types.ModuleType("program")
     exec(compile(program, "program.py", "exec"), vars(made))
     return made.f

@@ -164,7 +164,7 @@ def test_a_full_disk_keeps_what_is_there(indexed, small_chunks, tmp_path, caplog
     assert in_child(limited) == 0
 
     def left():
-        """Closing an iterator raises its error after all work is done."""
+        """Closing an iterator logs the error instead of raising it, because all its work is done."""
         resource.setrlimit(resource.RLIMIT_FSIZE, (80_000, resource.RLIM_INFINITY))
         with iter(source.map(calls_of(calls)).cache(tmp_path / "c")) as iterator:
             for _ in range(11):
@@ -226,7 +226,7 @@ def damage(path):
 
 
 def outcome(made):
-    """Return the elements, or the error that reports damage."""
+    """Return the elements, or the error about the damage."""
     try:
         return chains.plain(list(made(verify=True)))
     except pipeline.errors.DataLossError as error:

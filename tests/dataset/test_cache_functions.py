@@ -95,7 +95,7 @@ CHANGES = {
 }
 
 
-# A function that refers to many objects whose order or address differs between processes.
+# A function referring to many objects with a different order or address in each process.
 VARIED = """
 import collections, logging, threading
 import numpy as np

@@ -8,7 +8,7 @@ from pipeline.errors import FailedPreconditionError
 
 @pytest.fixture
 def number(tmp_path):
-    """A function that reads the lines in three files, twice."""
+    """A function reading the lines in three files, twice."""
     paths = []
     for i in range(3):
         paths.append(str(tmp_path / f"{i}.txt"))

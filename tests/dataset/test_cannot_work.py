@@ -141,7 +141,7 @@ def test_types_are_refused_where_the_chain_is_written(name):
 @pytest.mark.parametrize("size", range(1, 6))
 @pytest.mark.parametrize("count", range(1, 6))
 def test_batches_are_refused_if_they_do_not_stack(size, count, whole, inner):
-    """Only batches that would fail at the end are rejected."""
+    """Only batches certain to fail at the end are rejected."""
     try:
         data = NUMBERS.batch(size, drop_remainder=inner).prefetch(1).batch(count, drop_remainder=whole)
     except ValueError:

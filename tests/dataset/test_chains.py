@@ -24,14 +24,14 @@ from helpers import in_order
 
 COUNT = int(os.environ.get("CHAINS", "60"))
 AFTER = int(os.environ.get("CHAINS_AFTER", "0"))
-WITH = os.environ.get("CHAINS_WITH", "")  # text that every chain must contain
+WITH = os.environ.get("CHAINS_WITH", "")  # text required in every chain
 KEPT = Path(__file__).parent / "chain_seeds.txt"
 MOST = 800  # elements compared
 MODES = ["alone", "threads", "processes"]
 
 
 def seeds(count):
-    """Return the seeds that failed once, and this many others."""
+    """Return the seeds of earlier failures, and this many others."""
     failed = {int(line) for line in KEPT.read_text().splitlines() if line and not line.startswith("#")}
     those = seeds_with()[:count] if WITH else range(AFTER + 1, AFTER + count + 1)
     return [*those, *sorted(failed - set(those))]
@@ -39,7 +39,7 @@ def seeds(count):
 
 @functools.cache
 def seeds_with():
-    """Return seeds whose chains have the requested step."""
+    """Return seeds for chains with the requested step."""
     with tempfile.TemporaryDirectory() as directory:
         tried = range(AFTER + 1, AFTER + 100 * COUNT)
         found = (seed for seed in tried if WITH in chains.of_seed(seed, Path(directory)).text)
@@ -93,7 +93,7 @@ def rest_of(elements, states, fingerprint, data, k):
 
 
 def resumed_again_and_again(elements, fingerprint, datasets, rng):
-    """Check runs that each continue from the previous state, in any of several equal datasets."""
+    """Check runs continuing from each other's states, in any of several equal datasets."""
     k, state = 0, None
     while True:
         data = rng.choice(datasets)

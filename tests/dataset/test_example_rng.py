@@ -76,7 +76,7 @@ def test_another_thread_has_none():
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
 def test_a_function_that_is_a_source(threads):
-    """Threads that call it at once never draw the same numbers."""
+    """Threads calling it at once never draw the same numbers."""
     calls = itertools.count()
 
     def example():

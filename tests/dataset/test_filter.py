@@ -1,4 +1,4 @@
-"""filter: elements for which a function is true."""
+"""filter: elements accepted by a function."""
 
 import pytest
 from dataset_contract import check, stream

@@ -1,4 +1,4 @@
-"""Resume if a stage that holds examples comes before a pool or another such stage."""
+"""Resume if a stage with a buffer comes before a shuffle or another such stage."""
 
 import numpy as np
 import pytest

@@ -77,7 +77,7 @@ def test_states_within_numbers_that_were_chosen_ahead(options, whole):
 
 @pytest.mark.parametrize("of", [lambda n: np.arange(n), lambda n: list(range(n))], ids=["arrays", "list"])
 def test_what_goes_out_does_not_depend_on_who_batches(of):
-    """With a function that takes single examples in between, the order and the batches stay the same."""
+    """With a function for single examples in between, the order and the batches stay the same."""
     dataset = pipeline.arrays(of(5000)) if type(of(1)) is not list else pipeline.dataset(of(5000))
     short, long = dataset.shuffle(100, seed=1).batch(64), dataset.shuffle(100, seed=1).map(int).batch(64)
     for one, other in zip(short, long, strict=True):

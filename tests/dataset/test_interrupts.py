@@ -28,7 +28,7 @@ class Interrupt(KeyboardInterrupt):
 
 
 class Alarm(Exception):
-    """The error from a handler that limits a program's run time."""
+    """The error from a handler limiting a program's run time."""
 
 
 def after_late(iterator, error, count):
@@ -72,7 +72,7 @@ class Strikes:
         return self
 
     def _ignore(self, raised):
-        """Ignore exceptions that Python prints and survives.
+        """Ignore two kinds of exception: Python prints them, and the program continues.
 
         They are raised in a finalizer, or in a thread (KeyError) if a handler raised an Exception during its start.
         """

@@ -9,7 +9,7 @@ import pipeline
 
 
 class Seen:
-    """A function that records its arguments."""
+    """A function recording its arguments."""
 
     def __init__(self, function):
         self.function, self.calls = function, []
@@ -213,7 +213,7 @@ def test_elements_that_flat_map_makes_have_draws_of_their_own(workers):
 
 
 def test_generators_of_nested_maps_do_not_disturb_each_other():
-    """Two generators run in turn: each keeps its own numbers, and so does code that runs in between."""
+    """Two generators run in turn: each keeps its own numbers, and so does the code between them."""
 
     def drawn(each):
         return *each, int(pipeline.example_rng().integers(1 << 40))

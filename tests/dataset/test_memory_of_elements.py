@@ -1,4 +1,4 @@
-"""Memory: kept elements keep little else alive, and buffers that your code refills are copied first."""
+"""Memory: kept elements keep little else alive, and refilled buffers are copied first."""
 
 import collections
 import dataclasses

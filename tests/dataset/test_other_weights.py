@@ -18,7 +18,7 @@ def mixed(weights, by, names="ab"):
 
 
 def named_stream(name):
-    """A stream whose recipe differs from the others."""
+    """A stream with a distinct recipe."""
 
     def items():
         yield from PARTS[name]

@@ -50,7 +50,7 @@ def test_states_load_with_other_workers(before, last):
 
 
 def warm():
-    """A setup that processes can import."""
+    """An importable setup, for processes."""
 
 
 WORKERS = {

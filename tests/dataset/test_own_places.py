@@ -23,7 +23,7 @@ class Place:
 
 
 class Lines(Place):
-    """An iterator that reports its position."""
+    """An iterator with a position in its state."""
 
     def __iter__(self):
         return self

@@ -52,7 +52,7 @@ def test_auto_says_what_to_write():
 
 
 class Items:
-    """Items that record the thread asking for them; one may fail."""
+    """Items recording the thread asking for them; one may fail."""
 
     def __init__(self, fails=None):
         self.fails, self.threads = fails, set()

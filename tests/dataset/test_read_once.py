@@ -76,7 +76,7 @@ def test_a_queue_whose_get_must_be_awaited_is_not_read_by_iter():
 
 
 class BeginsAnew:
-    """An iterator that is ready only after `iter`, and restarts at each."""
+    """An iterator ready only after `iter`; each `iter` restarts it."""
 
     def __iter__(self):
         self.number = 0

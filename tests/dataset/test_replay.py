@@ -590,7 +590,7 @@ def nested(capacity=10, count=17, **options):
 
 
 def contents(buffer):
-    """Return the examples' numbers, oldest first, and check that they are complete."""
+    """Check the examples for completeness and return their numbers, oldest first."""
     found = buffer.state_dict()["examples"]
     numbers = found["next"][0].tolist()
     wanted = [example(number) for number in numbers]

@@ -34,7 +34,7 @@ def same(one, other):
 
 
 def of_passes():
-    """Chains over several epochs that end within a batch of 7, and the elements per epoch."""
+    """Chains over several epochs ending within a batch of 7, and the elements per epoch."""
     rows = pipeline.arrays(FORMS["tuple"])
     return {
         "in order": (rows.repeat(3), [rows] * 3),
@@ -64,7 +64,7 @@ def test_passes_over_arrays_resume(chain):
             found.append(labels.tolist())
             states.append(iterator.state_dict())
     assert [label for batch in found for label in batch] == expected
-    with iter(repeated.map(lambda example: example[1]).batch(7)) as other:  # whose rows are not columns
+    with iter(repeated.map(lambda example: example[1]).batch(7)) as other:  # its rows are not columns
         assert [labels.tolist() for labels in other] == found
     for k in [0, 1, 200, 428, 429, 700, len(found) - 1, len(found)]:
         with iter(repeated.batch(7)) as resumed:

@@ -80,7 +80,7 @@ CHOSEN = {
 @pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
 @pytest.mark.parametrize("workers", [None, 2])
 def test_elements_keep_their_numbers_in_a_pool(chosen, workers):
-    """Steps that number elements or draw per element after a choice use the position, wherever the buffer is."""
+    """Later steps with numbers or draws per element use the position, wherever the buffer is."""
 
     def data(function):
         return chosen(pipeline.dataset(range(12)).map(int, workers=workers)).map(function, seed=1)
@@ -139,7 +139,7 @@ def test_the_error_comes_once_more_after_a_state():
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 @pytest.mark.parametrize("length", [1, 2, 4])
 def test_states_of_small_buffers_load_with_and_without_workers(size, length):
-    """With buffers that hold nothing between two examples, and with buffers that hold everything."""
+    """With buffers left empty between two examples, and with buffers holding everything."""
 
     def made(**workers):
         return pipeline.arrays(np.arange(length)).map(int, **workers).enumerate().shuffle(size, seed=1)

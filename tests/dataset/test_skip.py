@@ -1,4 +1,4 @@
-"""skip: all but the first elements, which are computed only if necessary."""
+"""skip: all but the first elements; skipped ones are computed only if necessary."""
 
 import pytest
 from dataset_contract import check, stream

@@ -67,7 +67,7 @@ class Items:
 
 
 def written(call, name):
-    """Return the note on an error from a chain that a lambda in CHAINS makes."""
+    """Return the note on an error from a chain made by a lambda in CHAINS."""
     name = {"pipeline.mix(...)": "pipeline.interleave(...)"}.get(name, name).strip()
     return f"in {name} written at tests/dataset/{__name__}.py:{inspect.getsourcelines(call)[1]}"
 

@@ -265,7 +265,7 @@ class TestDamage:
             list(pipeline.audio(path, dtype="int16"))
 
     def test_a_stream_of_unknown_length(self, tmp_path):
-        """Programs that write to a pipe cannot go back to the header."""
+        """Programs writing to a pipe cannot go back to the header."""
         path = tmp_path / "a.wav"
         write(path, np.arange(RATE, dtype="int16"))
         data = bytearray(path.read_bytes())

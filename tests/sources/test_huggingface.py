@@ -182,7 +182,7 @@ def test_images_are_decoded():
 
 
 def beside_images(count=6):
-    """Images, and columns that need no decoding next to them."""
+    """Images, and columns without decoding next to them."""
     import datasets
 
     def image(number, side):

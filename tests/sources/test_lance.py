@@ -171,7 +171,7 @@ class TestDamage:
             list(data)
 
     def test_a_manifest_that_lost_bytes(self, tmp_path):
-        """Lance panics at some of these, which is not an Exception by itself."""
+        """Lance panics at some of these, and a panic is not an Exception by itself."""
         path = tmp_path / "a.lance"
         library.write_dataset(table(), path)
         manifest = next((path / "_versions").glob("*.manifest"))

@@ -57,7 +57,7 @@ COUNT = 30
 
 
 def numbers(batch):
-    """Return the examples' numbers, `n`, which determine everything else."""
+    """Return the examples' numbers, `n`; they determine everything else."""
     found = batch["n"].tolist()
     assert batch["n"].dtype == np.int64
     assert batch["half"].dtype == np.float64

@@ -115,7 +115,7 @@ class TestText(SourceContract):
 
 
 def name_of(i):
-    """Return a string with every character that needs quotes; sometimes empty."""
+    """Return a string with every character in need of quotes; sometimes empty."""
     return ["", "plain", 'with "quotes"', "two\nlines", "a, b", "\r\n", "ünï"][i % 7] + (f" {i}" if i % 7 else "")
 
 

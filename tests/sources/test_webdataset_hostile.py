@@ -321,7 +321,7 @@ def test_archives_of_every_format_of_tarfile(tmp_path):
 
 
 def test_more_decoders(shard):
-    """Those in WebDataset, whose table this is except for pickles and texts."""
+    """WebDataset's decoders, in the same table, except for pickles and texts."""
     cbor2, msgpack = pytest.importorskip("cbor2"), pytest.importorskip("msgpack")
     value = {"n": 3, "words": ["a", "é\0"], "box": [1.5, 2.5]}
     shard.write_bytes(

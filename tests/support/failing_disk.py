@@ -1,4 +1,4 @@
-"""Files that fail: programs of tests run with failing_disk.c, by which the nth call for files of a folder fails."""
+"""Failing files: test programs run with failing_disk.c, which makes the nth call on files in a folder fail."""
 
 import contextlib
 import ctypes
@@ -17,14 +17,14 @@ from helpers import LIMIT
 
 HERE = Path(__file__).parent
 
-# Calls of the system that fail together, and how: this one, all from this one on, or this one does half of its work.
+# System calls that fail together, and how: only this one, all from this one on, or this one does half its work.
 KINDS = {
     **{"write": 1, "fsync": 2, "rename": 4, "truncate": 8, "create": 16, "close": 32, "mkdir": 64, "unlink": 128},
     **{"read": 256, "open": 512},
 }
 ONCE, FROM_NOW_ON, SHORT = range(3)
 
-# What a disk does that is full, broken or over its quota.
+# Errors from a disk that is full, broken or over quota.
 WRITING = {
     "full": ("write create mkdir", FROM_NOW_ON, errno.ENOSPC),
     "over quota": ("write create mkdir", FROM_NOW_ON, errno.EDQUOT),
@@ -49,7 +49,7 @@ def library():
 
 
 def run(module, function, *arguments):
-    """Call a function of a test module in a process whose files can fail; return what it returned, as JSON."""
+    """Call a test module's function in a process whose files can fail; return its result, as JSON."""
     if os.environ.get("LD_PRELOAD"):
         pytest.skip("another library is preloaded")
     call = f"import json, {module}; print(json.dumps({module}.{function}(*{arguments!r})))"
@@ -62,7 +62,7 @@ def run(module, function, *arguments):
 
 
 class Failure:
-    """What is known of a call of the system that failed, or was short.
+    """A system call that failed or was short.
 
     Attributes:
         happened: Whether there was an nth call.
@@ -73,7 +73,7 @@ class Failure:
 
 @contextlib.contextmanager
 def failing(folder, kinds, how, nth, number):
-    """Let the nth call fail for files of a folder."""
+    """Make the nth call on files in a folder fail."""
     disk, failure = ctypes.CDLL(None), Failure()
     bits = sum(KINDS[each] for each in kinds.split())
     disk.fail_at(os.path.realpath(folder).encode(), bits, how, nth, number)
@@ -84,7 +84,7 @@ def failing(folder, kinds, how, nth, number):
 
 
 def moved_clock(seconds, each=0.0):
-    """Let the clock of the day be this far off, and so much further whenever somebody looks at it."""
+    """Set the system clock off by this much, and further at each reading."""
     move = ctypes.CDLL(None).move_clock
     move.argtypes = [ctypes.c_longlong, ctypes.c_longlong]
     move(int(seconds * 1e9), int(each * 1e9))

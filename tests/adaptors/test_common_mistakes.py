@@ -1,7 +1,7 @@
 """Common mistakes when coming from torch, tf.data, NumPy or pandas: each is an error or a warning with advice.
 
 Three mistakes cannot be detected: a function counting in a global while processes run it, a `zip` over datasets with
-unequal lengths, and examples whose order does not fit their labels before they are read.
+unequal lengths, and examples shuffled against their labels before they are read.
 """
 
 import asyncio

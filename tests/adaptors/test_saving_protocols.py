@@ -1,7 +1,7 @@
 """States by the method names MaxText and Megatron-LM call, on the iterators of loaders and of datasets.
 
-The two classes that save are modelled on theirs: MaxText's checkpoints of a data iterator decode its bytes into a file
-per process, and Megatron-LM accepts as external data loader anything with `next` and `save_state`.
+The two classes that save are modelled on theirs. MaxText's checkpoints of a data iterator decode its bytes into a file
+per process. Megatron-LM accepts any object with `next` and `save_state` as external data loader.
 """
 
 import itertools

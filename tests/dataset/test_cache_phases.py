@@ -33,7 +33,7 @@ class Cached:
         seed: The seed.
         directory: For its files.
         kept: "memory" or "folder".
-        mode: Where its functions run.
+        mode: "alone", "threads" or "processes", for its functions.
     """
 
     def __init__(self, seed, directory, kept, mode):

@@ -221,7 +221,7 @@ def grow(rng, chain, depth, directory, workers=None, folder=None):
     """Add random transformations to a chain.
 
     Args:
-        folder: Where to cache some intermediate elements, by index; "" for memory; None to cache nothing.
+        folder: The folder that caches some intermediate elements, by index; "" for memory; None to cache nothing.
     """
     chance = random.Random(f"caches-{rng.getstate()[1][0]}")  # draws nothing from the other generator
     for number in range(depth):
@@ -500,7 +500,7 @@ def spoilt_of_seed(seed, directory, function, workers=None):
         seed: The seed.
         directory: For files.
         function: The function.
-        workers: Where the functions run.
+        workers: The workers for the functions.
     """
     chain, rng = sound_of_seed(seed, directory, workers)
     w = {} if workers is None else {"workers": workers}

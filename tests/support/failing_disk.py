@@ -65,7 +65,7 @@ class Failure:
     """A system call that failed or was short.
 
     Attributes:
-        happened: Whether there was an nth call.
+        happened: True if there was an nth call.
     """
 
     happened = False

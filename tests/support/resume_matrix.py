@@ -119,7 +119,7 @@ def continued(before, after, allow=(), ordered=True, whole=None, lost=0):
     Args:
         before, after: The recipes of all hosts.
         allow: Differences to accept.
-        ordered: Whether the order stays.
+        ordered: True if the order stays.
         whole: Their complete output; None for the output from those before alone.
         lost: How many at the end may be left out because they are too few for all hosts.
     """

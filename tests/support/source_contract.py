@@ -25,8 +25,8 @@ class SourceContract:
 
     Attributes:
         count: The example count.
-        known: Whether `len` returns it.
-        shuffles: Whether the source can shuffle.
+        known: True if `len` returns it.
+        shuffles: True if the source can shuffle.
         shards: How many hosts can share it; 0 if it cannot be sharded.
         checks: The names of the applicable `check_source` checks; None for all.
     """

@@ -307,7 +307,7 @@ def test_workers_that_are_chosen_while_all_is_left_out(chosen):
 
 @pytest.mark.parametrize("ready", [0, 1])
 def test_it_goes_on_where_no_process_can_be_started(chosen, monkeypatch, ready):
-    """Whether the pool notices at once or the process fails later."""
+    """The pool may notice at once, or the process may fail later."""
     chosen += [Choice(PROCESSES, 2), Choice(HERE, 1)]
     submit, count = auto.Processes.submit, itertools.count()
 

@@ -1,11 +1,11 @@
-"""Large results become batches, whatever stands between the function and the batch, and however the run goes on."""
+"""Large results are written into batches, with any steps between function and batch, and with any ending."""
 
 import numpy as np
 import pytest
 
 import pipeline
 
-SIZE = 20_000  # float32: 80 KB, more than a row that is worth writing to its batch
+SIZE = 20_000  # float32: 80 KB, large enough to be written to its batch directly
 COUNT = 23
 
 
@@ -26,7 +26,7 @@ def drawn(i):
 
 
 def firsts(batches):
-    """The first number of each row of each batch; all numbers of a row are equal."""
+    """Return the first number in each row; all numbers in a row must be equal."""
     found = []
     for batch in batches:
         assert batch.dtype == np.float32
@@ -35,7 +35,7 @@ def firsts(batches):
         assert batch.flags.c_contiguous
         assert (batch == batch[:, :1]).all()
         found.append(batch[:, 0].tolist())
-        batch[:] = -7  # nobody else sees that
+        batch[:] = -7  # only this batch changes
     return found
 
 

@@ -66,7 +66,7 @@ def sequence(x):
 
 
 def large(x):
-    """A row that workers write to its batch."""
+    """Return a row large enough for workers to write it to its batch directly."""
     return np.full(8192, float(x))
 
 

@@ -1,5 +1,5 @@
-// Calls of the C library that fail for files below one folder, as on a disk that is full or broken: a test loads it by
-// LD_PRELOAD, and says by fail_at() which call fails. clock_gettime() can be moved as well.
+// C library calls that fail for files below a folder, as on a full or broken disk. A test loads this file with LD_PRELOAD
+// and chooses the failing call with fail_at(). The system clock, clock_gettime(), can be moved as well.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,13 +27,13 @@ void fail_at(const char *path, int which, int mode, int nth, int error) {
     __atomic_store_n(&count, nth, __ATOMIC_SEQ_CST);
 }
 
-// Returns whether it has failed.
+// Returns whether a call has failed.
 int fail_end(void) {
     kinds = 0;
     return __atomic_load_n(&count, __ATOMIC_SEQ_CST) <= 0;
 }
 
-// The clock of the day is that far off, in ns, and that much further at each look at it.
+// Sets the system clock off by `by` ns, and by `each` ns more at each reading.
 void move_clock(long long by, long long each) { moved = by, step = each; }
 
 static int below(const char *path) {
@@ -68,7 +68,7 @@ static int failure(void) {
     static type (*real)(__VA_ARGS__);                         \
     if (!real) real = (type (*)(__VA_ARGS__))dlsym(RTLD_NEXT, name)
 
-// How much of it is done all the same: half before a disk is full, or of a short read or write; -1 for an error.
+// How much is done nevertheless: half, before a disk is full or in a short read or write; -1 for an error.
 static ssize_t done_of(size_t size) {
     if (how == SHORT) return size > 1 ? size / 2 : size;
     return how == FROM_NOW_ON && count == 0 && size > 1 ? (ssize_t)size / 2 : -1;
@@ -101,7 +101,7 @@ ssize_t pread(int file, void *data, size_t size, off_t at) {
     return some >= 0 ? real(file, data, some, at) : failure();
 }
 ssize_t pread64(int file, void *data, size_t size, off64_t at) { return pread(file, data, size, at); }
-// As Python calls it: one part, and no flags.
+// As Python calls it: one buffer, and no flags.
 ssize_t preadv2(int file, const struct iovec *parts, int n, off_t at, int flags) {
     REAL(ssize_t, "preadv2", int, const struct iovec *, int, off_t, int);
     if (!fails_of(READ, file)) return real(file, parts, n, at, flags);
@@ -129,7 +129,7 @@ int ftruncate(int file, off_t size) {
 }
 int ftruncate64(int file, off64_t size) { return ftruncate(file, size); }
 
-// The file is closed all the same, as Linux does.
+// The file is closed nevertheless, as on Linux.
 int close(int file) {
     REAL(int, "close", int);
     int failed = fails_of(CLOSE, file), done = real(file);

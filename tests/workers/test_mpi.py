@@ -1,4 +1,4 @@
-"""Processes in a program that mpiexec started: they are not ranks of its job, and never begin to be."""
+"""Worker processes in a program started by mpiexec: they are not ranks in its job, and never become ranks."""
 
 import os
 import subprocess
@@ -64,7 +64,7 @@ def test_the_error_names_mpi_only_under_a_launcher(tmp_path, method, rank):
 
 
 class TestJob:
-    """Two ranks of a real job."""
+    """Two ranks in a real job."""
 
     @pytest.fixture(autouse=True)
     def _launcher(self):
@@ -90,7 +90,7 @@ class TestJob:
 
     @STARTS
     def test_a_rank_that_the_program_takes_at_import(self, tmp_path, method):
-        """No worker has a wrong rank: it ends, and the error says where calls of MPI belong."""
+        """No worker has a wrong rank: it ends, and the error names the right place for MPI calls."""
         found = self.job(tmp_path, "from mpi4py import MPI\nrank = MPI.COMM_WORLD.rank\n" + HEAD + MAIN, method)
         assert found.returncode
         assert "calls of MPI belong under that line too" in found.stderr

@@ -1,4 +1,4 @@
-"""Each batch is converted by its own structure, independently from earlier batches."""
+"""Each batch is converted by its own structure, independently of earlier batches."""
 
 import collections
 

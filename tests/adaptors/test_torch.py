@@ -404,7 +404,7 @@ def test_stateful_checkpoints(tmp_path):
         return pt.DataLoader(pipeline.batch(lines, 100, deterministic=True))
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about there being one process
+        warnings.simplefilter("ignore")  # a warning about the single process
         one, model = loader(), torch.nn.Linear(2, 2)
         assert isinstance(one, Stateful)
         batches = iter(one)
@@ -502,7 +502,7 @@ def test_the_checkpoint_of_a_dataset_without_a_seed(tmp_path):
         return [batch["label"].tolist() for batch in batches]
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about there being one process
+        warnings.simplefilter("ignore")  # a warning about the single process
         one = pt.DataLoader(pictures(None))
         batches = iter(one)
         for _ in range(2):

@@ -61,7 +61,7 @@ BEHIND = {
 
 
 def as_told(element):
-    """Return an element with all types in it."""
+    """Return an element together with the types of everything in it."""
     if isinstance(element, dict):
         return {key: as_told(value) for key, value in element.items()}
     if isinstance(element, (tuple, list)):

@@ -262,7 +262,7 @@ TOGETHER = {
 @pytest.mark.parametrize("workers", [None, 1, 2])
 @pytest.mark.parametrize("k", [0, 50, 130])
 def test_workers_that_take_many_elements_at_once(name, workers, k):
-    """Every element independent from the failing one comes before its error, and a state leads to the error again."""
+    """Every element independent of the failing one comes before its error, and a state leads to the error again."""
     whole = list(map(chains.plain, itertools.islice(TOGETHER[name](BEFORE.map(negative_from(k))), 400)))
     data = TOGETHER[name](BEFORE.map(BadAt(k))).map(same, workers=workers)
     found, iterator = [], iter(data)

@@ -9,7 +9,7 @@ from helpers import run_in_thread
 import pipeline
 
 SEED = 3
-PAIR = [87654321, SEED]  # the PAIR derived from the seed without a global one
+PAIR = [87654321, SEED]  # the seeds derived from SEED without a global seed
 
 
 def drawn(function, count=1, seed=SEED, epoch=0):

@@ -250,7 +250,7 @@ def test_a_batch_waits_for_no_more_of_a_queue_than_it_needs():
     queue = pipeline.RandomShuffleQueue(100, 10, "int32", [()], seed=1)
     queue.enqueue_many(np.arange(13, dtype=np.int32))
     batches = iter(pipeline.dataset(queue).batch(3))
-    assert len(next(batches)) == 3  # 10 stay, as it is open
+    assert len(next(batches)) == 3  # 10 stay, because it is open
     assert queue.size() == 10
     batch = run_in_thread(next, batches)
     wait_blocked(queue, dequeues=1)

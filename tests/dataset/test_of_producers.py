@@ -1,4 +1,4 @@
-"""A producer is a dataset, as it is a source for `batch`: its elements in order, with states."""
+"""A producer is a dataset, as well as a source for `batch`: its elements in order, with states."""
 
 import json
 

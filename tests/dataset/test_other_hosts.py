@@ -241,7 +241,7 @@ def numbers_in(element):
 
 
 def test_examples_that_a_map_leaves_out():
-    """The map runs after a shard written behind it, unless all hosts get equally many."""
+    """The map runs after the shard, although written before it, unless all hosts get equally many."""
 
     def rare(x):
         if x % 7 == 3:

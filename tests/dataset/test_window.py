@@ -24,7 +24,7 @@ def test_a_window_of_dicts():
 
 
 def test_windows_of_texts_before_other_steps():
-    """Several are requested at once, and each has a different size."""
+    """Several are requested at once, and each has its own size."""
     texts = list("abcdefg")
     windows = stream(texts).window(3, 1).batch(2)
     assert [each.tolist() for each in windows] == [

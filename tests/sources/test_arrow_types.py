@@ -33,7 +33,7 @@ def tensors(shape=(2, 3), permutation=None, missing=False):
 
 @pytest.fixture(params=["arrow", "parquet", "feather", "stream"])
 def read(request, tmp_path):
-    """Reads four rows from two chunks in the order 3, 0, 1, 2, and checks them."""
+    """Read four rows from two chunks in the order 3, 0, 1, 2, and check them."""
 
     def read(column, **options):
         table = pa.table({"a": column, "n": range(len(column))})

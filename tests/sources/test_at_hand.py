@@ -1,4 +1,4 @@
-"""Tables in memory: batches gather their rows directly, without a thread; other tables are read by one."""
+"""Tables in memory: batches gather their rows directly, without a thread; other tables are read in a thread."""
 
 import mmap
 

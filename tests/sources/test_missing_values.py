@@ -29,7 +29,7 @@ PLACES = {"arrow": "arrow", "parquet": "parquet: {path}, row group 0", "feather"
 
 @pytest.fixture(params=PLACES)
 def make(request, tmp_path):
-    """Makes a source over some columns, in groups with 3 rows; `where` begins its errors."""
+    """Make a source over some columns, in groups with 3 rows; `where` begins its errors."""
     path = tmp_path / "t"
 
     def made(columns, **options):

@@ -42,7 +42,7 @@ def kind(request):
 
 @pytest.fixture
 def read(kind, tmp_path):
-    """Reads columns `a`, one per file, in groups with 4 rows, with options; returns the source."""
+    """Return a source over columns `a`, one per file, in groups with 4 rows, with options."""
 
     def read(*columns, **options):
         paths = [str(tmp_path / f"{i}") for i in range(len(columns))]

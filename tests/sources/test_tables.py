@@ -256,7 +256,7 @@ def answered(example):
 
 
 class TestObjects:
-    """Lists with structs or lists are lists of Python objects."""
+    """Lists of structs and lists of lists become lists of Python objects."""
 
     @pytest.fixture(params=["arrow", "parquet", "feather"])
     def source(self, request, tmp_path):

@@ -55,7 +55,7 @@ def ending(request):
 )
 @pytest.mark.parametrize("chunk", [1, 64])
 def test_lines_are_those_of_a_reader(text, chunk, tmp_path, monkeypatch):
-    r"""As in TensorFlow: one `\r` at the end of the file is removed, and a line empty after that is none."""
+    r"""As in TensorFlow: one `\r` at the end of the file is removed, and if nothing remains there is no last line."""
     monkeypatch.setattr(ReadBuffer, "CHUNK", chunk)
     path = tmp_path / "lines.txt"
     path.write_bytes(text)
@@ -115,7 +115,7 @@ class TestText(SourceContract):
 
 
 def name_of(i):
-    """Return a string with every character in need of quotes; sometimes empty."""
+    """Return a string with every character that needs quotes; sometimes empty."""
     return ["", "plain", 'with "quotes"', "two\nlines", "a, b", "\r\n", "ünï"][i % 7] + (f" {i}" if i % 7 else "")
 
 
@@ -293,7 +293,7 @@ class TestAgainstArrow:
 
 
 def test_more_lines_to_skip_than_there_are(tmp_path, monkeypatch):
-    """The end of the file ends it before the count does."""
+    """The end of the file ends the skipping before the count does."""
     (tmp_path / "a").write_text("1\n2\n")
     taken, first_line = [], text_source.first_line
 

@@ -510,13 +510,13 @@ def spoilt_of_seed(seed, directory, function, workers=None):
 
 
 def workers_of(mode):
-    """Return the kind of worker for a chain's functions: "alone", "threads" or "processes"."""
+    """Return the `workers` for "alone", "threads" or "processes"."""
     return {"alone": None, "threads": 2, "processes": processes(2)}[mode]
 
 
 def made_as_they_arrive(data):
-    """Return whether workers fill a buffer ahead whose elements would be computed when drawn without workers."""
-    nodes = [data._node]  # only this shows the inputs to the call order
+    """Return whether workers compute elements ahead for a buffer; without workers they are computed when drawn."""
+    nodes = [data._node]  # nothing public shows the inputs to the call order
     for node in nodes:
         nodes.extend(node.inputs)
     buffers = [node.inputs[0] for node in nodes if node.kind == "shuffle" and node.options()["buffer_size"]]

@@ -16,7 +16,7 @@ import numpy as np
 import pipeline
 
 SEED = 9
-SEEDS = (87654321, SEED)  # the seeds derived from SEED without a global one
+SEEDS = (87654321, SEED)  # the seeds derived from SEED without a global seed
 FILES_SEED = 5
 EPOCHS = 2
 BATCH = 8

@@ -13,7 +13,7 @@ from orchestration import no_thread_left
 import pipeline
 from pipeline.testing import check_source
 
-SEEDS = (87654321, 9)  # the seeds derived from seed=9 without a global one
+SEEDS = (87654321, 9)  # the seeds derived from seed=9 without a global seed
 
 
 def same(example):

@@ -96,7 +96,7 @@ def kernel():
     made.close()
 
 
-@pytest.mark.filterwarnings("default")  # not about jupyter_client's and zmq's own warnings
+@pytest.mark.filterwarnings("default")  # jupyter_client's and zmq's own warnings are no errors
 class TestNotebooks:
     def test_functions_and_classes_of_cells(self, kernel):
         kernel.run(

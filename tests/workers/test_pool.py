@@ -423,7 +423,7 @@ work(socket.socket(fileno=int(sys.argv[1])), None)
 
 
 class TestForkedWithCallsUnderWay:
-    """Results in progress in the parent's workers reach no child, because it needs its own iterator."""
+    """A child gets no results from calls in progress in its parent's workers; it needs its own iterator."""
 
     def test_map_with_threads_continues_in_both(self):
         with pipeline.threads(2) as workers:

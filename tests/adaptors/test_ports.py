@@ -112,9 +112,7 @@ def test_without_a_folder_it_writes_data_and_learns(name):
 
 @pytest.mark.parametrize("name", PORTS)
 def test_the_number_of_lines_that_differ(name):
-    """The counts in the program's docstring match a comparison with the same program on DataLoader, docstrings
-    excluded.
-    """
+    """The counts in the docstring equal those from a comparison with the program on DataLoader."""
     text = (ROOT / name).read_text()
     head = " ".join(text.split('"""')[1].split())
     plain, new, gone = re.search(r"\((tests/\S+)\), (\d+) lines are new and (\d+) are gone", head).groups()

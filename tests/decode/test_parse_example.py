@@ -11,7 +11,10 @@ from pipeline import InvalidArgumentError
 from pipeline.decode.example.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from pipeline.decode.example.parse import parse_example, parse_single_example
 from pipeline.decode.example.sparse_value import SparseTensorValue
-from pipeline.proto.example import BytesList, Example, Feature, Features, FloatList, Int64List
+
+pytest.importorskip("google.protobuf", reason="protobuf is not installed")
+
+from pipeline.proto import BytesList, Example, Feature, Features, FloatList, Int64List
 
 
 def example(**features):

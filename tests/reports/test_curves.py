@@ -9,6 +9,9 @@ import pytest
 from helpers import wait_until
 
 import pipeline
+
+pytest.importorskip("google.protobuf", reason="protobuf is not installed")
+
 from pipeline.files.event_file import summary_iterator
 from pipeline.reports import tensorboard
 

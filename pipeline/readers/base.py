@@ -49,7 +49,7 @@ class ReaderBase:
 
     Thread safety: you may call every method from every thread. Each call holds a lock, even while it waits for the
     queue: a reader's reads run one after the other, each record is returned once, and the counters wait too. `errors`
-        and `num_errors` do not.
+    and `num_errors` do not.
 
     Examples:
         >>> def first(reader: pipeline.types.ReaderBase, name: str) -> bytes:

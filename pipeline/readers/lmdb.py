@@ -15,7 +15,7 @@ class LMDBReader(ReaderBase):
 
     A database is a directory with the file `data.mdb`, or such a file itself. It is read without locks and without the
     LMDB library: entries that another process is writing may be missed or raise a DataLossError, but cause no other
-        harm. LMDB has no checksums, so damage within a value goes unnoticed.
+    harm. LMDB has no checksums, so damage within a value goes unnoticed.
 
     Args:
         name, on_error, max_errors: As ReaderBase.

@@ -30,7 +30,7 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], *, exampl
 
     Returns:
         A dict with one array per name: a scalar for shape (), `[n] + shape` for a FixedLenSequenceFeature, `[n]` for a
-            VarLenFeature. Strings are bytes in object arrays.
+        VarLenFeature. Strings are bytes in object arrays.
 
     Raises:
         InvalidArgumentError: The bytes are not an Example, or a feature is missing or has another type or length.

@@ -37,7 +37,8 @@ NOT_HERE = ["--ignore=tests/house", "--ignore=tests/queues/test_nogil.py"]  # th
 AT_ONCE = ["--numprocesses", "auto", "--dist", "loadfile"]
 ONCE = ["pytest>=9", "pytest-xdist>=3.6", "hypothesis>=6.100"]  # what the tests of the core cannot do without
 ONCE_TESTS = ["tests/test_face.py", "tests/queues", "tests/batches", "-m", "not slow"]
-CORE = ["tests/test_face.py", "tests/reports/test_about.py", "tests/queues", "tests/runners", "tests/workers", "tests/ends"]
+ABOUT = "tests/reports/test_about.py"
+CORE = ["tests/test_face.py", ABOUT, "tests/queues", "tests/runners", "tests/workers", "tests/ends"]
 
 TAG = "import sys; print('cp%d%d' % sys.version_info[:2] + sys.abiflags)"
 

@@ -52,7 +52,7 @@ class EventFile:
     @property
     def path(self) -> str:
         """The file's path."""
-        return self._file.name
+        return str(self._file.name)
 
     def write(self, event: bytes) -> None:
         """Add a serialized Event; ignored after `close`.

@@ -1,7 +1,7 @@
 """LMDBFile: reads the entries of an LMDB file page by page, without the lmdb package.
 
-LMDB maps the file into memory and trusts it: a missing or damaged page, or a file that shrinks, kills the process. Here
-every offset is checked before it is used, so the worst that can happen is an error.
+LMDB maps the file into memory and trusts it. A damaged page or a file that shrinks kills the process. LMDBFile checks
+every offset before it uses it, so damage is an error.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.errors import DataLossError, OpError, invalid
 from pipeline.files.limits import too_long
@@ -23,14 +26,14 @@ _NUMBER = 8  # bytes of a page number
 _MAGIC, _VERSION = 0xBEEFC0DE, 1
 _NONE = 2**64 - 1
 _BRANCH, _LEAF, _OVERFLOW, _KEYS_ONLY = 1, 2, 4, 0x20  # flags of pages
-_BIG, _TREE, _SEVERAL = 1, 2, 4  # flags of nodes: the data is on pages of its own; it is a tree; it is several values
+_BIG, _TREE, _SEVERAL = 1, 2, 4  # flags of nodes: the value is on overflow pages; a tree; several values
 _DEEPEST = 32  # LMDB's trees have no more levels
 
 Entry = tuple[bytes, bytes]
 
 
 class Damage(ValueError):
-    """The file is damaged, or not an LMDB file; the text says how."""
+    """The file is damaged, or not an LMDB file; the message describes how."""
 
 
 class MissingPage(Damage):
@@ -38,16 +41,16 @@ class MissingPage(Damage):
 
 
 class LongValue(Damage):
-    """A value is above the limit; the text ends in a verb."""
+    """A value is above the limit; `too_long` completes the sentence in the message."""
 
 
 def error_of(name: bytes, error: Exception, limit: int) -> OpError:
-    """Return the error to raise for one of `LMDBFile`, or of opening its file.
+    """Return the public error for an error from `LMDBFile` or from opening its file.
 
     Args:
-        name: The file.
+        name: The file's path.
         error: The error.
-        limit: How many bytes a value may have.
+        limit: The largest value in bytes.
     """
     if isinstance(error, LongValue):
         return too_long(f"database {os.fsdecode(name)}: {error}", limit)
@@ -65,8 +68,8 @@ class LMDBFile:
     Thread safety: you may call every method from every thread.
 
     Args:
-        file: The descriptor of the file; the caller closes it.
-        most: The most bytes that a value may have.
+        file: The file's descriptor; the caller closes it.
+        most: The largest value in bytes.
 
     Attributes:
         total: The number of entries in the file's header.
@@ -100,7 +103,7 @@ class LMDBFile:
         self._count = min(last + 1, os.fstat(file).st_size // self._size + 1)  # of pages, as a bound
 
     def entries(self) -> Iterator[Entry]:
-        """Return the entries, (key, value), in the order of their keys.
+        """Return the entries, (key, value), in key order.
 
         Raises:
             Damage: A page is missing or invalid; the entries before it were returned.
@@ -114,7 +117,7 @@ class LMDBFile:
                 raise Damage(self._at(number, str(error))) from error
 
     def places(self) -> Iterator[int]:
-        """Return where the entries begin in the file, in the order of their keys, for `entry`.
+        """Return the offsets of the entries in the file, in key order, for `entries_at`.
 
         Raises:
             InvalidArgumentError: A key has several values, or is the name of another database.
@@ -143,16 +146,27 @@ class LMDBFile:
                 raise Damage(self._at(number, f"its entry at byte {at} does not end where the next one begins"))
             expected = at
 
-    def entry(self, place: int) -> Entry:
-        """Return the entry at an offset in the file; errors as in `entries`."""
-        number, at = divmod(place, self._size)
-        try:
-            return next(self._of_leaf(self._page(number), (at,)))
-        except struct.error as error:
-            raise Damage(self._at(number, str(error))) from error
+    def entries_at(self, places: NDArray[np.int64]) -> list[Entry]:
+        """Return the entries at these offsets in the file, from `places`; errors as in `entries`.
+
+        Neighbours on one page cost one read.
+        """
+        found: list[Entry] = []
+        numbers, nodes = places // self._size, (places % self._size).tolist()
+        ends = np.append(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1, len(nodes)).tolist()
+        begin = 0
+        for number, end in zip(numbers[np.subtract(ends, 1)].tolist(), ends, strict=True):
+            try:
+                found += self._of_leaf(self._page(number), nodes[begin:end])
+            except struct.error as error:
+                raise Damage(self._at(number, str(error))) from error
+            if len(found) != end:
+                raise Damage(self._at(number, "a key has several values"))
+            begin = end
+        return found
 
     def _leaves(self, root: int) -> Iterator[tuple[int, bytes]]:
-        """Return the leaves of a tree from left to right: page number and page."""
+        """Return the page number and the page of each leaf in a tree, from left to right."""
         left = [] if root == _NONE else [(root, 1)]
         seen = 0
         while left:
@@ -198,7 +212,7 @@ class LMDBFile:
             yield _cut(page, data, end)
 
     def _big(self, first: int, size: int) -> bytes:
-        """Return a value on its own pages."""
+        """Return a value from overflow pages."""
         if size > self._most:
             raise LongValue(f"a value at byte {first * self._size} has {size:,} bytes,")
         data = self._read(first, _PAGE.size + size)

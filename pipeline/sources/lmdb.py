@@ -1,4 +1,4 @@
-"""lmdb: the entries of LMDB databases by number, in key order."""
+"""lmdb: the entries of LMDB databases by index, in key order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pipeline.sources.paths import expanded
 from pipeline.sources.source import TableSource
 from pipeline.stages.block import Examples
 
-# Entries that are read at once, and about how many bytes of them.
+# The most entries per read, and about how many bytes they may have.
 _MOST, _BYTES = 1024, 1 << 22
 
 _OPEN = 64  # databases that stay open
@@ -43,9 +43,9 @@ def lmdb(
 ) -> TableSource:
     r"""Read the entries of LMDB databases: each example is a tuple (key, value) of bytes, in key order.
 
-    Entries are indexed, so `shuffle(seed=1)` mixes all of them. An index of their places is made once on a machine. It
-    is read from the pages with the keys; large values have pages of their own. Databases are read without the lmdb
-    package, so a damaged page is an error and does not end the process.
+    Entries have random access, so `shuffle(seed=1)` mixes all of them. The first process on a machine reads the pages
+    with the keys and stores an index of the entries. Databases are read without the lmdb package, so a damaged page is
+    an error and does not end the process.
 
     Args:
         paths: The path of a database, or a list of them: a folder with `data.mdb`, or such a file.
@@ -53,7 +53,7 @@ def lmdb(
         num_epochs: Number of epochs; None repeats forever.
         shuffle, seed: Read in random order, another one each epoch.
         shard: (index, count): read every count-th entry.
-        max_record_bytes: Largest value; None for no limit.
+        max_record_bytes: Largest value in bytes; None for no limit.
 
     Raises:
         NotFoundError: There is no such database.
@@ -99,12 +99,12 @@ def entry_places(name: str) -> NDArray[np.int64]:
 
 
 class _Database:
-    """An open database, which is closed when nothing uses it any more.
+    """An open database. It is closed when its last user is gone.
 
     Args:
-        name: Its file.
-        limit: How many bytes a value may have.
-        identity: The size and time of change that the file must have; None for any.
+        name: The file's path.
+        limit: The largest value in bytes.
+        identity: The size and modification time that the file must have; None for any.
     """
 
     def __init__(self, name: str, limit: int, identity: tuple[int, int] | None = None) -> None:
@@ -122,12 +122,12 @@ class _Database:
         status = os.fstat(self._number)
         return status.st_size, status.st_mtime_ns
 
-    def read(self, places: Sequence[int]) -> list[Entry]:
-        """Return the entries that begin at these places of the file."""
+    def read(self, places: NDArray[np.int64]) -> list[Entry]:
+        """Return the entries at these offsets in the file."""
         try:
-            found = [self.file.entry(place) for place in places]
+            found = self.file.entries_at(places)
         except (OSError, ValueError) as error:
-            self._check()  # pages that were written since look damaged
+            self._check()  # pages that another process has written since look damaged
             raise error_of(os.fsencode(self._name), error, self._limit) from error
         self._check()
         return found
@@ -168,9 +168,9 @@ class _Entries(FileTable):
 
     def _read(self, file: int, numbers: NDArray[np.int64]) -> list[Entry]:
         database: _Database = self._open(file)
-        return database.read(self._places[file].at(numbers).tolist())
+        return database.read(self._places[file].at(numbers))
 
     def named(self, number: int) -> str:
-        """The database of an entry, and its number there."""
+        """Return an entry's database and its index there."""
         file, inside = self.place(number)
         return f"{self.names[file]}:{inside}"

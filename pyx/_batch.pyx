@@ -1,9 +1,9 @@
-"""stack, concatenate and pad: many arrays into one; narrowed: 64 bits into 32. All is checked before anybody sees it.
-MappedMemory: memory that processes share, for the arrays of their results. read_rows: rows of a file, by number.
-AgainMemory: memory of dropped batches, for the next ones.
+"""Join many arrays into one (stack, concatenate, pad), narrow 64-bit integers to 32 bits (narrowed), share memory
+between processes for result arrays (MappedMemory), read file rows by index (read_rows), and reuse dropped batches'
+memory (AgainMemory).
 
-Thread safety: each call holds references of its own to the arrays that it reads, so the list that it was given may
-change meanwhile. Their contents are read without a lock. Copies of 32 KiB and more release the GIL.
+Thread safety: each call holds its own references to its input arrays, so the given list may change during the call.
+Array contents are read without a lock. Copies of at least 32 KiB release the GIL.
 """
 
 cimport cython
@@ -45,12 +45,12 @@ cdef enum:
 
 
 cdef tuple own(str name, arrays):
-    """Return the items as arrays, in a tuple that nobody else can change."""
+    """Return the items as arrays, in a private tuple."""
     cdef tuple items
     cdef Array** each
     cdef intp i
-    if cnp.PyArray_Check(arrays) and rank_of(<Array*>arrays):     # `np.ndarray` is looked up in 100 instructions
-        items = tuple([arrays[i, ...] for i in range(len(arrays))])  # keeps the dtype of rows without dimensions
+    if cnp.PyArray_Check(arrays) and rank_of(<Array*>arrays):     # looking up `np.ndarray` takes 100 instructions
+        items = tuple([arrays[i, ...] for i in range(len(arrays))])  # keeps the dtype if rows have no dimensions
     elif not isinstance(arrays, (list, tuple)) and isinstance(arrays, (str, bytes, bytearray, Mapping)):
         hint = COLLATE if isinstance(arrays, Mapping) else ""
         raise TypeError(f"{name}: expected a sequence of arrays, got {type(arrays).__name__}{hint}")
@@ -83,7 +83,7 @@ cdef as_array(str name, intp index, value):
 
 
 cdef int compare(str name, tuple arrays, intp fixed, StackInputs* p) except -1:
-    """Fill in `p`, or raise what tells the first array that does not fit."""
+    """Fill in `p`, or raise an error about the first mismatched array."""
     cdef intp at = 0
     cdef StackStatus status
     cdef Array* first = arrays_of(arrays)[0]
@@ -124,7 +124,7 @@ cdef result(str name, out, StackInputs* p, int rank, intp* dims):
     cdef Array* first = p.arrays[0]
     cdef intp i
     if out is None:
-        if p.item == 0:  # as a field, or else NumPy gives strings of length 0 a byte
+        if p.item == 0:  # as a field; otherwise NumPy gives strings of length 0 a byte
             return np.zeros(tuple([dims[i] for i in range(rank)]), [("empty", (<object>first).dtype)])["empty"]
         return empty_like(first, rank, dims)
     if not cnp.PyArray_Check(out):
@@ -151,7 +151,7 @@ cdef unfit(str name, str expected):
 
 
 cdef int write(made, StackInputs* p, const intp* room, const Fill* fill) except -1:
-    """Write raw bytes of `p` into `made`, one array after the other."""
+    """Write the raw bytes from `p` into `made`, one array after the other."""
     cdef StackOutput out
     cdef char* to = data_of(<Array*>made)
     cdef intp size = product(p.room, p.rank) * p.item
@@ -178,7 +178,7 @@ cdef int write(made, StackInputs* p, const intp* room, const Fill* fill) except 
 
 
 cdef intp* places_of(StackInputs* p) except NULL:
-    """Note where the arrays are, as another thread may reshape one in place while the GIL is released."""
+    """Record the array locations, because another thread may reshape one in place while the GIL is released."""
     cdef intp* places = <intp*>PyMem_Malloc(p.count * (1 + 2 * p.rank) * sizeof(intp))
     cdef intp* each = places
     cdef intp i
@@ -193,21 +193,21 @@ cdef intp* places_of(StackInputs* p) except NULL:
 
 
 def stack(arrays, out=None):
-    """Copy arrays of one shape into one array, along a new first axis.
+    """Copy arrays of equal shape into one array, along a new first axis.
 
     Args:
-        arrays: n >= 1 array-likes, all of one dtype and one shape S: a sequence, an iterable or an array.
-        out: Where to put the result: a C-contiguous, writable array, or what offers DLPack or a buffer, of that dtype,
-            of shape [n] + S, which shares no memory with `arrays`.
+        arrays: n >= 1 array-likes with equal dtype and equal shape S: a sequence, an iterable or an array.
+        out: Output array of shape [n] + S with that dtype, C-contiguous and writable, or an object with DLPack or the
+            buffer protocol; it must not share memory with `arrays`.
 
     Returns:
-        An array over `out`, or a new array of shape [n] + S. Subclasses of ndarray give a plain array.
+        An array over `out`, or a new array of shape [n] + S. ndarray subclasses give a plain array.
 
     Raises:
-        InvalidArgumentError: No arrays, differing shapes, or an `out` that does not fit; a ValueError too.
-        TypeError: Differing dtypes. Nothing is ever converted.
+        InvalidArgumentError: There are no arrays, shapes differ, or `out` does not fit; also a ValueError.
+        TypeError: Dtypes differ. Nothing is ever converted.
 
-    Nothing is written before everything is checked. Threads may call it at once.
+    Everything is checked before anything is written. Several threads may call it at once.
 
     Examples:
         >>> pipeline.stack([np.array([1, 2]), np.array([3, 4])]).tolist()
@@ -232,19 +232,19 @@ def concatenate(arrays, out=None):
     """Join arrays along their first axis.
 
     Args:
-        arrays: n >= 1 array-likes of one dtype, of shapes [k_i] + S with one S: a sequence, an iterable or an array.
-        out: Where to put the result: a C-contiguous, writable array, or what offers DLPack or a buffer, of that dtype,
-            of shape [sum of k_i] + S, which shares no memory with `arrays`.
+        arrays: n >= 1 array-likes with equal dtype and shapes [k_i] + S: a sequence, an iterable or an array.
+        out: Output array of shape [sum of k_i] + S with that dtype, C-contiguous and writable, or an object with DLPack
+            or the buffer protocol; it must not share memory with `arrays`.
 
     Returns:
-        An array over `out`, or a new array of shape [sum of k_i] + S. Subclasses of ndarray give a plain array.
+        An array over `out`, or a new array of shape [sum of k_i] + S. ndarray subclasses give a plain array.
 
     Raises:
-        InvalidArgumentError: No arrays, arrays of rank 0, rows whose shapes differ, or an `out` that does not fit; a
-            ValueError too.
-        TypeError: Differing dtypes. Nothing is ever converted.
+        InvalidArgumentError: There are no arrays, an array has rank 0, row shapes differ, or `out` does not fit; also a
+            ValueError.
+        TypeError: Dtypes differ. Nothing is ever converted.
 
-    Nothing is written before everything is checked. Threads may call it at once.
+    Everything is checked before anything is written. Several threads may call it at once.
 
     Examples:
         >>> pipeline.concatenate([np.array([1, 2]), np.array([3])]).tolist()
@@ -273,25 +273,24 @@ def concatenate(arrays, out=None):
 
 
 def pad(arrays, value=0, out=None):
-    """Stack arrays of one rank whose dimensions may differ, filling up what they lack.
+    """Stack arrays of equal rank whose dimensions may differ, padding the smaller ones.
 
     Args:
-        arrays: n >= 1 array-likes of one dtype and one rank: a sequence, an iterable or an array.
-        value: What to fill with: something that the dtype holds exactly (floats are rounded). 0 is the zero of any
-            dtype, such as False or b""; an array of objects is filled with the object itself.
-        out: Where to put the result: a C-contiguous, writable array, or what offers DLPack or a buffer, of that dtype
-            and of the result's shape, which shares no memory with `arrays`.
+        arrays: n >= 1 array-likes with equal dtype and rank: a sequence, an iterable or an array.
+        value: Padding value, exactly representable in the dtype (floats are rounded). 0 is any dtype's zero, such as
+            False or b""; object arrays are padded with the object itself.
+        out: Output array with that dtype and the result's shape, C-contiguous and writable, or an object with DLPack or
+            the buffer protocol; it must not share memory with `arrays`.
 
     Returns:
-        An array over `out`, or a new array of shape [n] + the element-wise maximum of the shapes; each array is in the
-        corner of the low indices. Subclasses of ndarray give a plain array.
+        An array over `out`, or a new array of shape [n] + the element-wise maximum of the shapes; each array fills the
+        corner with the low indices. ndarray subclasses give a plain array.
 
     Raises:
-        InvalidArgumentError: No arrays, differing ranks, a `value` that does not fit, or an `out` that does not fit; a
-            ValueError too.
-        TypeError: Differing dtypes. No array is ever converted.
+        InvalidArgumentError: There are no arrays, ranks differ, or `value` or `out` does not fit; also a ValueError.
+        TypeError: Dtypes differ. No array is ever converted.
 
-    Nothing is written before everything is checked. Threads may call it at once.
+    Everything is checked before anything is written. Several threads may call it at once.
 
     Examples:
         >>> pipeline.pad([np.array([1]), np.array([2, 3])], value=-1).tolist()
@@ -301,7 +300,7 @@ def pad(arrays, value=0, out=None):
     cdef StackInputs p
     cdef Fill fill
     cdef intp[MAX_RANK + 1] dims
-    filler = filling(value, items[0].dtype)     # may run code that reshapes an array, so it comes first
+    filler = filling(value, items[0].dtype)     # first, because it may run code that reshapes an array
     compare("pad", items, MAX_RANK, &p)
     dims[0] = p.count
     copy_intps(&dims[1], p.room, p.rank)
@@ -319,7 +318,7 @@ def pad(arrays, value=0, out=None):
 
 
 cdef filling(value, dtype):
-    """Return the value as an array of rank 0."""
+    """Return the value as a rank-0 array."""
     filler = np.zeros((), dtype)
     if type(value) is int and value == 0:
         return filler
@@ -333,12 +332,12 @@ cdef filling(value, dtype):
 
 
 def narrowed(cnp.ndarray array not None):
-    """Return a copy of an array of 64-bit integers with 32 bits; None if a value is too large for that.
+    """Return a 32-bit copy of a 64-bit integer array; None if a value is too large.
 
-    NumPy takes 1.7 us for 128 of them: its own casts do not check.
+    NumPy takes 1.7 us for 128 numbers, because its own casts do not check.
 
     Args:
-        array: Of int64 or uint64, contiguous, aligned and in the byte order of the machine.
+        array: int64 or uint64, contiguous, aligned and in native byte order.
 
     Raises:
         TypeError: It is another array.
@@ -369,24 +368,24 @@ def narrowed(cnp.ndarray array not None):
 
 
 def read_rows(int descriptor, int64_t start, const int64_t[::1] numbers not None, unsigned char[::1] out not None):
-    """Read rows of equal size from a file, which lie one after the other; neighbours in one call. Releases the GIL.
+    """Read consecutive equal-sized file rows by index, neighbours in one call. Releases the GIL.
 
     Args:
-        descriptor: Of the file.
-        start: Where row 0 begins.
-        numbers: Which rows.
-        out: Their memory: its size says how large a row is.
+        descriptor: File descriptor.
+        start: Offset of row 0.
+        numbers: Row indices.
+        out: Memory for the rows; its size determines the row size.
 
     Returns:
-        How many were read; fewer if the file ends before that.
+        The number of rows read; fewer if the file ends before that.
 
     Raises:
         OSError: The file cannot be read there.
-        ValueError: The rows do not fill `out`.
+        ValueError: The rows do not exactly fill `out`.
     """
     cdef Py_ssize_t count = numbers.shape[0], first = 0, following
     cdef int64_t row, size, done = 0
-    cdef uint64_t place  # wraps around where numbers are nonsense; the system refuses the place then
+    cdef uint64_t place  # wraps around for nonsensical numbers; then the system refuses the offset
     cdef ssize_t got = 1
     if count == 0 or out.shape[0] == 0 or out.shape[0] % count:
         raise ValueError(f"read_rows: expected room for {count} rows of one size, got {out.shape[0]} bytes")
@@ -415,10 +414,10 @@ def read_rows(int descriptor, int64_t start, const int64_t[::1] numbers not None
 
 @cython.no_gc_clear
 cdef class AgainMemory:
-    """While it is entered, arrays are made in memory of dropped ones of the same size: of up to three, from 128 KiB on.
+    """Reuses dropped arrays in its `with` block: up to three of the new array's size, from 128 KiB on.
 
-    For batches that are too large for malloc to keep their pages. If the caller has given NumPy an allocator, that
-    is used as ever. Once it is gone, arrays that are still there keep nothing but their own memory.
+    For batches too large for malloc to keep their pages. If the caller has given NumPy an allocator, that one is used.
+    After this object is gone, existing arrays keep only their own memory.
 
     Thread safety: several threads may enter it.
     """
@@ -439,7 +438,7 @@ cdef class AgainMemory:
 
 
 cdef int check_length(int descriptor, Py_ssize_t size) except -1:
-    """Memory past the end of a file cannot be read: the process would end."""
+    """Check the file length, because reading memory past the end of a file would end the process."""
     cdef Py_ssize_t found = size if descriptor < 0 else fstat(descriptor).st_size
     if found < size:
         raise ValueError(f"MappedMemory: expected a file of at least {size} bytes, got one of {found}")
@@ -447,17 +446,17 @@ cdef int check_length(int descriptor, Py_ssize_t size) except -1:
 
 
 cdef class MappedMemory:
-    """Memory of a file, or without one for the descriptor -1, that this process shares with others.
+    """Memory shared with other processes, mapped from a file, or anonymous for descriptor -1.
 
-    As `mmap.mmap`, which keeps a descriptor of its own for each up to Python 3.12: a program that keeps a thousand
-    batches would have no file left to open. Here the descriptor may be closed at once.
+    Like `mmap.mmap`, which up to Python 3.12 keeps its own descriptor per mapping: a program with a thousand batches
+    could not open another file. Here the descriptor may be closed at once.
 
     Args:
-        descriptor: Of the file.
-        size: How many bytes of it.
+        descriptor: File descriptor, or -1.
+        size: Bytes to map.
 
     Raises:
-        OSError: There is no room for it, or no such file.
+        OSError: There is not enough room, or no such file.
         ValueError: The file has fewer bytes.
     """
 

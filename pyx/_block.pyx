@@ -1,4 +1,4 @@
-"""Block: consecutive examples of a stream, with the numbers that name them; as columns or in a list."""
+"""Block: consecutive examples in a stream, with the numbers that identify them; as columns or in a list."""
 
 cimport cython
 cimport numpy as cnp
@@ -26,7 +26,7 @@ cdef inline int64_t number_of(int64_t number, uint64_t other) noexcept nogil:
 
 
 def mix_numbers(const int64_t[::1] numbers not None, uint64_t other):
-    """Return a number for each number and `other`, int64, not negative: other pairs hardly ever give the same."""
+    """Mix each number with `other` into a nonnegative int64; different pairs hardly ever give the same result."""
     cdef cnp.npy_intp n = numbers.shape[0]
     cdef cnp.ndarray out = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
     cdef int64_t[::1] made = out
@@ -37,7 +37,7 @@ def mix_numbers(const int64_t[::1] numbers not None, uint64_t other):
 
 
 def mix_pairs(const int64_t[::1] numbers not None, const int64_t[::1] others not None):
-    """Return what `mix_numbers` gives for each number and its other one."""
+    """Mix each number with its own other one, as `mix_numbers` does."""
     cdef cnp.npy_intp n = numbers.shape[0]
     cdef cnp.ndarray out = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
     cdef int64_t[::1] made = out
@@ -50,7 +50,7 @@ def mix_pairs(const int64_t[::1] numbers not None, const int64_t[::1] others not
 
 
 def mix_outputs(int64_t number, uint64_t first, Py_ssize_t count):
-    """Return what `mix_numbers` gives for one number and `first`, `first + 1`, ..."""
+    """Mix one number with `first`, `first + 1`, ..., as `mix_numbers` does."""
     cdef cnp.npy_intp n = max(count, 0)
     cdef cnp.ndarray out = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
     cdef int64_t[::1] made = out
@@ -77,7 +77,7 @@ def bounds(const int64_t[:] places not None):
 
 
 def spread(const int64_t[::1] places not None, Py_ssize_t size, Py_ssize_t step=1):
-    """Return each place, and the `size - 1` places after it, `step` apart, one group after another: int64."""
+    """Return each place and the `size - 1` places after it, `step` apart, one group after another: int64."""
     cdef cnp.npy_intp n = places.shape[0] * max(size, 0)
     cdef cnp.ndarray out = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
     cdef int64_t[::1] made = out
@@ -89,7 +89,7 @@ def spread(const int64_t[::1] places not None, Py_ssize_t size, Py_ssize_t step=
     return out
 
 
-cdef object RECORD = np.void            # the type of an element of an array with fields
+cdef object RECORD = np.void            # element type of structured arrays
 
 
 cdef inline object owned_array(cnp.ndarray array):
@@ -104,9 +104,9 @@ cdef inline object owned_array(cnp.ndarray array):
 
 
 def owned(value):
-    """Return an array that may be written to, and that is most of what it keeps alive: a copy if it is not.
+    """Return a writable array that is most of the memory it keeps alive; make a copy if necessary.
 
-    Anything but arrays is returned as it is, but for records, which are views of their arrays.
+    Other objects are returned unchanged, except records, because they are views on their arrays.
     """
     if is_array(<PyObject*>value):
         return owned_array(value)
@@ -130,12 +130,12 @@ cdef object handed(value):
 
 
 def handed_out(element):
-    """Return an element whose arrays are as `owned` makes them, in dicts and tuples too."""
+    """Return an element with all its arrays passed through `owned`, in dicts and tuples too."""
     return handed(element)
 
 
 cdef object row(column, Py_ssize_t i):
-    """Return row i of an array or list, as `owned` does: an array, or a number of NumPy."""
+    """Return row i from an array or list, as `owned` does: an array or a NumPy scalar."""
     cdef Array* array = <Array*>column
     cdef intp size
     if not is_array(<PyObject*>column):
@@ -167,15 +167,15 @@ cdef class Columns:
 
     Args:
         arrays: The columns, arrays or lists, whose first dimension counts the examples.
-        size: How many examples there are.
-        structure: How an example is made of its values: None for one value, a tuple of the keys of a dict, the number
-            of values of a tuple, or a Nest for anything else.
+        size: Number of examples.
+        structure: How the values form an example: None for a single value, a tuple with a dict's keys, an int for a
+            tuple's length, or a Nest for anything else.
 
-    Thread safety: one thread at a time, until `arrays` was read.
+    Thread safety: one thread at a time, until `arrays` has been read.
     """
 
     cdef list _arrays
-    cdef Py_ssize_t _first              # which row of these is the first example; -1 if these are all rows
+    cdef Py_ssize_t _first              # row index of the first example; -1 if these are all rows
     cdef readonly Py_ssize_t size
     cdef readonly object structure
 
@@ -202,7 +202,7 @@ cdef class Columns:
 
     @property
     def arrays(self):
-        """The columns. Those of a part are cut when they are first asked for: the iterator never does."""
+        """The columns. A part cuts them on first access, which the iterator never needs."""
         return self.cut()
 
     cdef list cut(self):
@@ -243,13 +243,13 @@ cdef class Columns:
         return Columns, (self.cut(), self.size, self.structure)
 
     def packed(self, list values not None):
-        """Return other values, one for each column, in the structure of an example."""
+        """Return other values, one per column, in the examples' structure."""
         return put_together(self.structure, values)
 
 
 @cython.final
 cdef class Packed:
-    """Makes examples of rows."""
+    """Makes examples from rows."""
 
     cdef object structure
 
@@ -262,7 +262,7 @@ cdef class Packed:
 
 @cython.final
 cdef class Examples:
-    """Examples in a list: their shapes and structure may differ.
+    """Examples in a list, with any shapes and structures.
 
     Thread safety: as a list.
     """
@@ -299,11 +299,11 @@ cdef class Examples:
 
 @cython.final
 cdef class Names:
-    """What errors call the examples of a block, such as a file and a line.
+    """Names for a block's examples in errors, such as a file and a line.
 
     Args:
-        call: Returns the name of example `i`, or None if it has none.
-        first: The number that `call` takes for the block's first example.
+        call: Returns the name for example `i`, or None if it has none.
+        first: Argument of `call` for the block's first example.
 
     Thread safety: as `call`.
     """
@@ -315,25 +315,25 @@ cdef class Names:
         self.call, self.first = call, first
 
     def __call__(self, Py_ssize_t i):
-        """Return the name of example `i` of the block."""
+        """Return the name for the block's example `i`."""
         return self.call(self.first + i)
 
     def after(self, Py_ssize_t n):
-        """Return the names of the block without its first n examples."""
+        """Return the block's names without its first n examples."""
         return Names(self.call, self.first + n)
 
     def picked(self, places):
-        """Return the names of the examples at these places."""
+        """Return the names for the examples at these places."""
         return Names(lambda i: self(int(places[i])))
 
 
 def name_of_number(number):
-    """Return what errors call the example with a number. Mixed numbers tell nobody anything."""
+    """Return the name in errors for an example with this number; mixed numbers are meaningless to users."""
     return f"example {number}" if number < 1 << 40 else "an example"
 
 
 def names_of_numbers(numbers, name_of):
-    """Return the names that numbers give examples: a function of its own, so that names keep no block alive."""
+    """Return names for examples by their numbers: a separate function, so that names keep no block alive."""
     return Names(lambda i: name_of(int(numbers[i])) or name_of_number(int(numbers[i])))
 
 
@@ -346,10 +346,10 @@ cdef class Block:
 
     Attributes:
         values: The examples: Columns or Examples.
-        numbers: The number of each, int64: it seeds `example_rng`, and names the example in errors.
-        error: The error that comes after these examples; None if there is none.
-        names: What errors call the examples, besides their numbers; None if they have no names.
-        sizes: How many examples of the source each element consists of: an array, or one number for all of them.
+        numbers: Each example's number, int64: it seeds `example_rng`, and names the example in errors.
+        error: The error that follows these examples; None if there is none.
+        names: The examples' names in errors, in addition to their numbers; None if they have none.
+        sizes: How many source examples each element has: an array, or one number for all.
 
     Thread safety: one thread at a time.
     """
@@ -361,7 +361,7 @@ cdef class Block:
     cdef public object sizes
 
     def __cinit__(self):
-        self.numbers = _NO_NUMBERS  # until `__init__`, which `__new__` alone does not call
+        self.numbers = _NO_NUMBERS  # until `__init__`, as `__new__` alone does not call it
 
     def __init__(self, values, cnp.ndarray numbers not None, error=None, names=None, sizes=1):
         if cnp.PyArray_NDIM(numbers) != 1:
@@ -399,14 +399,14 @@ cdef class Block:
         return Block(self.values.picked(places), self.numbers[places], None, names, sizes)
 
     def renumbered(self, other, name_of):
-        """Return the same examples as those of input or pass number `other`: their numbers differ for each.
+        """Return the same examples with new numbers, for input or pass number `other`.
 
-        They keep the names that their numbers gave them.
+        They keep the names derived from their old numbers.
 
         Args:
-            other: Which input or pass it is. Each has another number for the same example, the first one too: else an
-                inner join and an outer one would give the same.
-            name_of: Returns the name of the example with a number; None for one that has none.
+            other: Index of the input or pass. It changes every number, even for index 0: otherwise an inner join and an
+                outer one would give the same numbers.
+            name_of: Returns the name for an example's number; None if it has none.
         """
         numbers, names = self.numbers, self.names
         if names is None:
@@ -414,23 +414,23 @@ cdef class Block:
         return Block(self.values, mix_numbers(cnp.PyArray_GETCONTIGUOUS(numbers), other), self.error, names, self.sizes)
 
     def named(self, Py_ssize_t i):
-        """Return what errors call example `i`."""
+        """Return the name for example `i` in errors."""
         name = None if self.names is None else self.names(i)
         if name:
             return name
         return name_of_number(int(self.numbers[i]))
 
     def first_size(self):
-        """Return how many examples of the source the first element consists of."""
+        """Return how many source examples the first element has."""
         return self.sizes if type(self.sizes) is int else int(self.sizes[0])
 
     def size_in_all(self):
-        """Return how many examples of the source all elements consist of."""
+        """Return how many source examples all elements have together."""
         return self.sizes * cnp.PyArray_DIM(self.numbers, 0) if type(self.sizes) is int else int(self.sizes.sum())
 
 
 cdef bint is_ragged(column, bint splits) except -1:
-    """Whether a column has to be padded or split: to be split also where its rows happen to have one length."""
+    """Return whether a column must be padded or split; splitting applies even if all its rows have one length."""
     if is_array(<PyObject*>column):
         if splits and rank_of(<Array*>column) > 1:
             return True
@@ -443,12 +443,12 @@ cdef bint is_ragged(column, bint splits) except -1:
 
 
 def finished(Columns rows not None, bint splits, stacked):
-    """Return the batch of rows as arrays that nobody else has; None if a column has to be padded or split.
+    """Return the batch as arrays without other references; None if a column must be padded or split.
 
     Args:
         rows: The rows.
-        splits: Whether columns of a rank above 1 are to be split.
-        stacked: Makes an array of a list.
+        splits: True to split columns with a rank above 1.
+        stacked: Makes an array from a list.
     """
     cdef list made = []
     for column in rows.cut():

@@ -1,4 +1,4 @@
-"""The loops over examples that come one by one, out of iterators and through functions, and what keeps the results."""
+"""Loops over single examples, from iterators and through functions, and the buffer that keeps the results."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -17,15 +17,15 @@ import numpy as np
 
 cnp.import_array()
 
-cdef extern from "Python.h":            # without references of their own
+cdef extern from "Python.h":            # returning borrowed references
     PyObject* PyTuple_GET_ITEM(PyObject* items, Py_ssize_t i)
     int PyDict_Next(PyObject* items, Py_ssize_t* at, PyObject** key, PyObject** value)
 
 
 def all_of(values, frozenset kinds not None):
-    """Return whether the types of all values are among these: 1 ns each, and 15 with `issuperset(map(type, values))`.
+    """Return whether all value types are in `kinds`: 1 ns each, and 15 with `issuperset(map(type, values))`.
 
-    Thread safety: as the iterator of the values.
+    Thread safety: as the values' iterator.
     """
     cdef PyTypeObject* last = NULL
     for value in values:
@@ -36,15 +36,15 @@ def all_of(values, frozenset kinds not None):
     return True
 
 
-cdef object NOTHING = object()          # after the last item of an iterator
+cdef object NOTHING = object()          # after an iterator's last item
 cdef object KEYS = "keys"
 
 cdef enum:
-    ROOM = 1024                         # rows for which a column has room at first, at most
+    ROOM = 1024                         # maximum initial rows per column
 
 
 cdef bint is_plain(value) except -1:
-    """Whether a value cannot change, and is neither an array nor a structure: a number, or a text."""
+    """Return whether a value cannot change and is neither an array nor a structure: a number or a text."""
     kind = type(value)
     if kind is int or kind is float or kind is str or kind is bytes or kind is bool or kind is complex:
         return True
@@ -52,7 +52,7 @@ cdef bint is_plain(value) except -1:
 
 
 cdef object copied(example):
-    """Return a copy of an array that can be copied as bytes."""
+    """Return a copy of an array whose items can be copied as bytes."""
     cdef Array* array = <Array*>example
     if not is_contiguous(array):
         return example.copy()
@@ -62,37 +62,37 @@ cdef object copied(example):
 
 
 cdef class Kept:
-    """Examples as they come. Nobody changes them later: functions may return one array again and again.
+    """Examples in order of arrival, protected from later changes: functions may return one array again and again.
 
-    Arrays, numbers and texts, and dicts and tuples of these, are put into columns, as long as all are like the first: a
-    column is an array of rows, or a list. Large arrays to which nobody else refers are not copied, but kept in a list.
+    Arrays, numbers and texts, and dicts and tuples of these, are put into columns as long as all are like the first: a
+    column is an array with rows, or a list. Large arrays without other references are not copied, but kept in a list.
 
     Args:
-        room: For how many there is to be room.
-        keep: Returns an example that nobody changes: for the others, which are kept in a list, and all after them. If
-            it is None, others are refused.
-        empty: Makes an array, of a shape and a dtype.
+        room: Initial capacity.
+        keep: Returns a protected example: for all others and everything after them, which are kept in a list. With
+            None, they are refused.
+        empty: Makes an array from a shape and a dtype.
 
     Attributes:
-        count: How many there are.
-        refused: The example that was refused, in a list.
+        count: Number of examples.
+        refused: The refused example, in a list.
 
     Thread safety: one thread at a time.
     """
 
     cdef readonly Py_ssize_t count
     cdef readonly list refused
-    cdef object keep, empty, kind       # of the structure: the keys of a dict, `tuple`, or None
+    cdef object keep, empty, kind       # kind: the keys of a dict structure, `tuple`, or None
     cdef list columns, items
-    cdef bint takes                     # whether large arrays may be kept themselves
-    cdef bint whole                     # whether a column has such
-    cdef Py_ssize_t room, rows          # rows: for how many there is room
-    cdef Array* only                    # the column, if examples are arrays; NULL for others
-    cdef size_t size                    # of a row of that
+    cdef bint takes                     # large arrays may be kept without copying
+    cdef bint whole                     # a column contains some
+    cdef Py_ssize_t room, rows          # row capacity
+    cdef Array* only                    # the column, if examples are single arrays; otherwise NULL
+    cdef size_t size                    # bytes per row in that column
 
     def __cinit__(self, Py_ssize_t room, keep, empty):
         self.room, self.keep, self.empty = max(room, 1), keep, empty
-        self.takes = empty is np.empty  # not where results go to memory that processes share
+        self.takes = empty is np.empty  # except if results go to memory shared by processes
         self.only = NULL
         self.rows = min(self.room, ROOM)
 
@@ -104,7 +104,7 @@ cdef class Kept:
             self.only != NULL and self.count < self.rows and is_array(<PyObject*>example)
             and descr_of(array) == descr_of(self.only) and is_contiguous(array)
             and has_shape(array, rank_of(self.only) - 1, dims_of(self.only) + 1)
-        ):                              # 30 ns less than by what follows
+        ):                              # 30 ns less than the code below
             copy_row(self.only, self.count, data_of(array), self.size)
             self.count += 1
             return True
@@ -136,7 +136,7 @@ cdef class Kept:
         return True
 
     cdef list given(self, example):
-        """Return for each value of an example whether it is an array that can be kept itself."""
+        """Return for each value in an example whether it is an array that can be kept without copying."""
         cdef PyObject* key
         cdef PyObject* value
         cdef Py_ssize_t i = 0
@@ -152,7 +152,7 @@ cdef class Kept:
         return found
 
     cdef object without_others(self, example):
-        """Return an example whose arrays, where columns are lists of arrays, nobody else has: copies of some."""
+        """Return an example whose arrays, in columns that are lists, have no other references; copy some if needed."""
         cdef list given = self.given(example), values
         cdef Py_ssize_t i
         if all(given):
@@ -193,14 +193,14 @@ cdef class Kept:
         return True
 
     cdef void note_only(self) noexcept:
-        """Note the column of examples that are arrays."""
+        """Record the column for examples that are single arrays."""
         self.only = NULL
         if self.kind is None and is_array(<PyObject*>self.columns[0]):
             self.only = <Array*><PyObject*>self.columns[0]
             self.size = itemsize_of(self.only) * product(dims_of(self.only) + 1, rank_of(self.only) - 1)
 
     cdef bint alike(self, example) except -1:
-        """Whether an example has the structure of the first, and its values their dtypes and shapes."""
+        """Return whether an example has the first one's structure, and its values their dtypes and shapes."""
         cdef Py_ssize_t i
         if self.kind is None:
             return fits(self.columns[0], example)
@@ -218,7 +218,7 @@ cdef class Kept:
             if key is not (<tuple>self.kind)[i] and key != (<tuple>self.kind)[i]:
                 return False
             i += 1
-        if len(<dict>example) != len(self.columns):     # keys can be of any class, and comparing them can do anything
+        if len(<dict>example) != len(self.columns):     # keys can have any class, and comparing them can run any code
             return False
         for i, value in enumerate((<dict>example).values()):
             if not fits(self.columns[i], value):
@@ -226,7 +226,7 @@ cdef class Kept:
         return True
 
     cdef int grow(self) except -1:
-        """Make room for more."""
+        """Increase the capacity."""
         cdef Py_ssize_t i, rows = min(self.room, 2 * self.rows) if self.rows < self.room else 2 * self.rows
         for i, column in enumerate(self.columns):
             if type(column) is not list:
@@ -237,7 +237,7 @@ cdef class Kept:
         self.note_only()
 
     cdef list listed(self):
-        """Return the examples of the columns."""
+        """Return the examples in the columns."""
         if self.columns is None:
             return []
         columns = [column if type(column) is list else list(column[:self.count]) for column in self.columns]
@@ -252,7 +252,7 @@ cdef class Kept:
         return self.put(example)
 
     def values(self):
-        """Return the examples: as columns, in a list, and their structure, as that of `Columns`; or None and a list."""
+        """Return the examples: columns, as a list, with their structure as in `Columns`; or None and a list."""
         if self.columns is None:
             return None, self.items or []
         columns = self.columns
@@ -262,11 +262,11 @@ cdef class Kept:
 
 
 cdef class Results:
-    """What a function without arguments returns, one call for each: for `pump`, without a step of Python of its own.
+    """The results of a function without arguments, one per call: for `pump`, without a Python step of its own.
 
     Args:
         function: The function. It ends by StopIteration.
-        failed: Called with any other exception; returns whether to call the function again. Else it is raised.
+        failed: Called with any other exception; returns whether to call the function again. Otherwise it is raised.
 
     Thread safety: one thread at a time.
     """
@@ -278,7 +278,7 @@ cdef class Results:
         self.function, self.failed, self.state = function, failed, None
 
     def of_thread(self, dict state not None):
-        """Forget, before each call, the `keys` in the state of the thread that asks from now on."""
+        """Clear `keys` in the calling thread's state before each call, from now on."""
         self.state = state
 
     cdef object call(self):
@@ -287,7 +287,7 @@ cdef class Results:
         return self.function()
 
     def one(self, keep):
-        """Return what `keep` makes of the next result; StopIteration says that the function has ended."""
+        """Return the result of `keep` for the next result; StopIteration if the function has ended."""
         while True:
             try:
                 return keep(self.call())
@@ -312,10 +312,10 @@ cdef class Results:
 
 
 def pump(iterator, Py_ssize_t n, Kept kept not None):
-    """Move examples of an iterator, or of `Results`, until n are kept; return whether it is at its end.
+    """Move examples from an iterator, or from `Results`, until n are kept; return whether it has ended.
 
     Raises:
-        Exception: What it raised; those before are kept.
+        Exception: Raised by the iterator; earlier examples are kept.
     """
     if type(iterator) is Results:
         return (<Results>iterator).fill(n, kept)
@@ -333,17 +333,17 @@ cdef uint64_t low_bits(value) except? 0:
 
 
 cdef class Draw:
-    """What `example_rng` draws from in a call of a function: two seeds, the pass, which function of the recipe it is,
-    and the number of the example. It is a tuple of the keys.
+    """The key for `example_rng` in a function call: two seeds, the epoch, the function's ordinal in the recipe, and the
+    example's number. Iterating over it yields these keys.
 
     Args:
-        seed, seed2, epoch: The seeds and the pass.
-        which: Which function of the recipe calls.
-        begins: Called with 64 bits of the same key before each call, to seed other generators; or None.
+        seed, seed2, epoch: The seeds and the epoch.
+        which: Ordinal of the calling function in the recipe.
+        begins: Called with 64 bits from the same key before each call, to seed other generators; or None.
 
     Attributes:
-        number: The number of the example; setting it begins a call.
-        made: The generator of this call, once `example_rng` has made one; else None.
+        number: The example's number; setting it begins a call.
+        made: This call's generator, once `example_rng` has made one; else None.
     """
 
     cdef object seed, seed2, epoch, which, begins
@@ -365,7 +365,7 @@ cdef class Draw:
         return 0
 
     def resume(self, uint64_t output):
-        """Go on with a call that has made so many outputs: other functions ran meanwhile, and drew."""
+        """Resume a call after `output` outputs, because other functions have run and drawn in between."""
         if self.begins is not None:
             self.begins(mixed((self._key ^ mixed(<uint64_t>self._number)) + output))
 
@@ -382,10 +382,10 @@ cdef class Draw:
 
 
 def fill_words(uint64_t key, uint32_t[::1] words not None):
-    """Fill an array with random words, by splitmix64: 0.3 us for the 624 of a Mersenne Twister, a sixth of seeding one.
+    """Fill an array with random words, by splitmix64: 0.3 us for a Mersenne Twister's 624, a sixth of seeding one.
 
     Args:
-        key: Other keys give other words.
+        key: Different keys give different words.
         words: The array.
     """
     cdef Py_ssize_t i, count = words.shape[0]
@@ -400,29 +400,29 @@ def fill_words(uint64_t key, uint32_t[::1] words not None):
 
 def call_each(function, list examples not None, Py_ssize_t at, const int64_t[::1] numbers not None, Draw draw, before,
               bell, Py_ssize_t n, Kept kept not None):
-    """Call a function with examples, and keep what it returns, until n are kept, one is refused, or a bell is raised.
+    """Call a function with examples, and keep its results, until n are kept, one is refused, or a bell is raised.
 
     Args:
-        function: The function. None is an output that is not kept: the loop ends with it.
+        function: The function. A None result is not kept, and ends the loop.
         examples: The examples.
-        at: Which one comes first.
+        at: Index of the first one.
         numbers: Their numbers.
-        draw: Gets the number of each before the call; or None.
-        before: Called with the index of each before it; or None.
-        bell: Something with an attribute `raised`; or None.
-        n: How many to keep at most.
-        kept: Where they are kept.
+        draw: Receives each example's number before the call; or None.
+        before: Called with each index before the call; or None.
+        bell: An object with a `raised` attribute; or None.
+        n: Maximum number to keep.
+        kept: Receives the results.
 
     Returns:
-        The index of the example after the last one that the function returned for; whether that returned None.
+        The index after the last example for which the function returned; and whether it returned None.
 
     Raises:
-        Exception: What the function raised. `kept.count` tells for which example.
+        Exception: Raised by the function. `kept.count` identifies the example.
     """
     cdef Py_ssize_t i = max(at, 0)
     if len(examples) != numbers.shape[0]:
         raise ValueError(f"call_each: expected a number for each of {len(examples)} examples, got {numbers.shape[0]}")
-    while i < min(len(examples), numbers.shape[0]):     # a function that knows the list may change it
+    while i < min(len(examples), numbers.shape[0]):     # a function with access to the list may change it
         if kept.count >= n or (bell is not None and bell.raised):
             return i, False
         if draw is not None:
@@ -442,7 +442,7 @@ def call_each(function, list examples not None, Py_ssize_t at, const int64_t[::1
 
 
 def all_arrays(list values not None):
-    """Whether all values are arrays, and none of a subclass: 1 ns each, where `type` of each costs 25."""
+    """Return whether all values are arrays, without subclasses: 1 ns each, while calling `type` costs 25."""
     for value in values:
         if type(value) is not cnp.ndarray:
             return False
@@ -450,7 +450,7 @@ def all_arrays(list values not None):
 
 
 def alike_arrays(list values not None):
-    """Whether all values are arrays of one dtype, and none of a subclass."""
+    """Return whether all values are arrays with one dtype, without subclasses."""
     if not values or not is_array(<PyObject*>values[0]):
         return False
     for value in values:
@@ -460,13 +460,13 @@ def alike_arrays(list values not None):
 
 
 def as_tensors(list examples not None):
-    """Return examples with tuples in the place of lists, and the only component of either bare.
+    """Return examples with tuples instead of lists, and without a container for a single component.
 
-    If nothing changes, that is the same list: 2 ns an example, where a loop of Python takes 50.
+    If nothing changes, this is the same list: 2 ns per example, while a Python loop takes 50.
     """
     cdef Py_ssize_t i = -1
     cdef list made = None
-    while i + 1 < len(examples):        # that a garbage collection may change
+    while i + 1 < len(examples):        # garbage collection may change it
         i += 1
         example = examples[i]
         if type(example) is list or (type(example) is tuple and len(<tuple>example) == 1):
@@ -479,7 +479,7 @@ def as_tensors(list examples not None):
 
 
 def items_at(items, const int64_t[::1] numbers not None):
-    """Return the items of a list or tuple with these numbers, in a list.
+    """Return the items with these indices from a list or tuple, in a list.
 
     Raises:
         IndexError: There is no such item.

@@ -1,5 +1,5 @@
-"""A chain of arithmetic with single numbers, in one pass over an array: x / 127.5 - 1 reads and writes memory once, and
-a cast from uint8 costs no pass of its own. Changes of colours may be links, too.
+"""Apply a chain of scalar arithmetic to an array in one pass: x / 127.5 - 1 reads and writes memory once, and a cast
+from uint8 is free. Links may also change colours.
 """
 
 cimport numpy as cnp
@@ -12,10 +12,10 @@ from gil cimport give_up, take_back
 cnp.import_array()
 
 cdef enum:
-    LINKS = 16                          # the longest chain
+    LINKS = 16                          # maximum chain length
 
-cdef Py_ssize_t TILE = 3072             # values that all links are applied to before the next ones: they stay in L1
-cdef Py_ssize_t LARGE = 16_384          # values that pay for letting other threads run
+cdef Py_ssize_t TILE = 3072             # values to take through all links before the next tile: they stay in L1
+cdef Py_ssize_t LARGE = 16_384          # values for which releasing the GIL pays
 
 cdef enum:
     ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, DIVIDE, DIVIDE_INTO, MINIMUM, MAXIMUM, NOTHING, COUNT
@@ -27,7 +27,7 @@ cdef extern from * nogil:
     #include <cstddef>
     #include <utility>
 
-    /* Two operations in one loop, for each two that there are: one alone takes as long, as it waits for memory. */
+    /* Fuses each pair of operations into one loop: a single one takes as long, because it waits for memory. */
     template <int code> static inline float pipeline_link(float x, float number) {
         if constexpr (code == 0) return x + number;
         if constexpr (code == 1) return x - number;
@@ -113,7 +113,7 @@ cdef void links(const void* array, bint bytes_, Py_ssize_t size, const OpChain* 
             if code > NOTHING:
                 if at == 0:
                     copy_tile(NOTHING * COUNT + NOTHING, array, bytes_, begin, length, out, 0, 0)
-                if following > NOTHING and following != code:   # neither changes what the other does
+                if following > NOTHING and following != code:   # neither affects the other
                     turn, scale = (number, next_number) if code == TURN else (next_number, number)
                     recolour(out + begin, length // 3, turn, True, scale, out + begin)
                     at += 2
@@ -142,16 +142,16 @@ cdef inline void copy_tile(
 
 
 def chained(array, bytes codes not None, list numbers not None):
-    """Apply a chain of operations to an array.
+    """Apply an operation chain to an array.
 
     Args:
         array: float32 or uint8.
-        codes: The operations, of CODES; at most LONGEST.
-        numbers: The number for each.
+        codes: The operations, from CODES; at most LONGEST.
+        numbers: One number per operation.
 
     Returns:
-        A new array of float32; None if the given one has another dtype or no axes, or is no array, or if colours
-        are changed of what has no three channels.
+        A new float32 array; None if the input is not an array, has another dtype or no axes, or if a colour operation
+        does not find three channels.
     """
     cdef OpChain chain
     cdef Py_ssize_t i, size
@@ -176,11 +176,11 @@ def chained(array, bytes codes not None, list numbers not None):
         if chain.codes[i] > NOTHING:
             if cnp.PyArray_NDIM(array) < 3 or cnp.PyArray_DIM(array, cnp.PyArray_NDIM(array) - 1) != 3:
                 return None
-            if chain.codes[i] == TURN:      # in sixths of a turn, from 0 to 6
+            if chain.codes[i] == TURN:      # in sixths of a full turn, from 0 to 6
                 chain.numbers[i] = fmod(chain.numbers[i] * six, six)
                 chain.numbers[i] += six if chain.numbers[i] < zero else zero
         elif chain.codes[i] >= MINIMUM and chain.numbers[i] != chain.numbers[i]:
-            chain.codes[i] = ADD            # the smaller and the larger of NaN and a number are NaN
+            chain.codes[i] = ADD            # NaN wins in both minimum and maximum
     for i in range(chain.count, LINKS + 2):
         chain.codes[i], chain.numbers[i] = NOTHING, 0
     given = cnp.PyArray_GETCONTIGUOUS(array)

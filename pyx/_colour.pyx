@@ -1,5 +1,5 @@
-"""Kernels that change the colours of images: [pixels, 3] in and out, a pixel at a time, without the GIL if there are
-many. Where a formula divides by zero, the result is not used.
+"""Kernels for changing image colours: [pixels, 3] in and out, one pixel at a time, without the GIL if there are many.
+Results of a division by zero are not used.
 """
 
 from cpython.pystate cimport PyThreadState
@@ -8,11 +8,11 @@ from libc.stdlib cimport free, malloc
 from colours cimport UNIT, between, fabs, largest, real, recolour, smallest
 from gil cimport give_up, take_back
 
-cdef Py_ssize_t LARGE = 4096            # pixels that pay for letting other threads run
+cdef Py_ssize_t LARGE = 4096            # pixels for which releasing the GIL pays
 
 
 cdef inline real hue_of(real red, real green, real blue, real value, real spread) noexcept nogil:
-    """The hue from 0 to 1; 0 for gray."""
+    """Return the hue from 0 to 1; 0 for gray."""
     cdef real zero = 0, one = 1, six = 6
     cdef real norm = one / (six * spread)
     cdef real first = norm * (green - blue)
@@ -50,7 +50,7 @@ cdef void to_hsv(const real[:, ::1] pixels, real[:, ::1] out) noexcept nogil:
 cdef void to_rgb(const real[:, ::1] pixels, real[:, ::1] out) noexcept nogil:
     cdef Py_ssize_t i
     cdef real place, saturation, value, low = UNIT[0], high = UNIT[1]
-    cdef real one = 1, two = 2, three = 3, four = 4, six = 6    # as a literal, a number would be a double
+    cdef real one = 1, two = 2, three = 3, four = 4, six = 6    # number literals would be doubles
     for i in range(pixels.shape[0]):
         place, saturation, value = pixels[i, 0] * six, pixels[i, 1], pixels[i, 2]
         out[i, 0] = shade(between(fabs(place - three) - one, low, high), saturation, value)
@@ -109,7 +109,7 @@ def hsv_of_rgb_32(const float[:, ::1] pixels, float[:, ::1] out):
 
 
 def hsv_of_rgb_64(const double[:, ::1] pixels, double[:, ::1] out):
-    """As `hsv_of_rgb_32`."""
+    """Convert as `hsv_of_rgb_32`."""
     convert(pixels, out, False)
 
 
@@ -119,7 +119,7 @@ def rgb_of_hsv_32(const float[:, ::1] pixels, float[:, ::1] out):
 
 
 def rgb_of_hsv_64(const double[:, ::1] pixels, double[:, ::1] out):
-    """As `rgb_of_hsv_32`."""
+    """Convert as `rgb_of_hsv_32`."""
     convert(pixels, out, True)
 
 
@@ -146,12 +146,12 @@ def adjust_contrast(const float[:, :, ::1] images, Py_ssize_t channels, float fa
 
     Args:
         images: [batch, height, width * channels].
-        channels: Values of a pixel.
+        channels: Values per pixel.
         factor: The factor.
         out: The result.
     """
     cdef Py_ssize_t values = images.shape[2]
-    cdef double* sums                   # of each column of values, and behind them the means
+    cdef double* sums                   # per column of values, followed by the means
     if channels < 1 or values % channels:
         raise ValueError(f"expected rows of whole pixels of {channels} channels, got rows of {values} values")
     if out.shape[0] != images.shape[0] or out.shape[1] != images.shape[1] or out.shape[2] != values:

@@ -1,4 +1,4 @@
-"""Kernels that cut a box out of an image and resize it: of a JPEG file, by decoding no more than the box; of an array.
+"""Kernels for cutting a box out of an image and resizing it: from a JPEG file, decoding only the box, or from an array.
 
 They release the GIL. `antialias.h` resizes, `region.h` decodes.
 """
@@ -41,17 +41,17 @@ cdef extern from "region.h" nogil:
     int open_library "pipeline_jpeg_open"(const char*)
     int decode "pipeline_jpeg_region"(const uint8_t*, size_t, Region*)
 
-cdef int MOST_SIDE = 65_535             # pixels: what the headers of JPEG can say, and far from overflows below
-cdef Py_ssize_t LARGE = 16_384          # values of a result that pay for letting other threads run
+cdef int MOST_SIDE = 65_535             # pixels: the limit in JPEG headers, and far from overflows below
+cdef Py_ssize_t LARGE = 16_384          # result values for which releasing the GIL pays
 
 
 def open_libjpeg(bytes path):
-    """Take the libjpeg-turbo at `path` from now on. Returns its ABI, 62 or 80, or 0 if it cannot be used."""
+    """Use the libjpeg-turbo at `path` from now on. Return its ABI, 62 or 80, or 0 if it cannot be used."""
     return open_library(path)
 
 
 def frame_of(bytes data):
-    """Read the size of a JPEG image from its headers.
+    """Read a JPEG image's size from its headers.
 
     Returns:
         Height, width, components and the largest horizontal sampling factor; None if there is no such header.
@@ -64,7 +64,7 @@ def frame_of(bytes data):
         if at[0] != 0xFF:
             return None
         kind = at[1]
-        if kind == 0xFF:                # filling
+        if kind == 0xFF:                # padding
             at += 1
             continue
         if kind == 0x01 or 0xD0 <= kind <= 0xD8:
@@ -93,7 +93,7 @@ cdef int check_sizes(Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t channels) e
 
 
 cdef int point(object out, bint channels_first, const float[::1] factor, const float[::1] offset, Result* to) except -1:
-    """Describe the result: an array uint8 or float32, [height, width, channels] or with the channels first."""
+    """Describe the result: a uint8 or float32 array, [height, width, channels] or with the channels first."""
     cdef uint8_t[:, :, :] small
     cdef float[:, :, :] large
     cdef Py_ssize_t[3] shape
@@ -134,17 +134,17 @@ def resized(
     images, double top, double left, double bottom, double right, int cubic, bint flip, object out,
     bint channels_first, const float[::1] factor, const float[::1] offset
 ):
-    """Resize a box of an image.
+    """Resize a box in an image.
 
     Args:
-        images: uint8 or float32 [height, width, channels], whose pixels are contiguous in a row. All of them count
-            where the filter reaches beyond the box.
-        top, left, bottom, right: The box, in pixels, as fractions too.
+        images: uint8 or float32 [height, width, channels], with contiguous pixels per row. All pixels count if the
+            filter reaches beyond the box.
+        top, left, bottom, right: The box, in pixels, possibly fractional.
         cubic: 0 for the linear filter, 1 for the cubic one.
-        flip: Whether to mirror left and right.
-        out: Where to write to: uint8 or float32, [height, width, channels], or with the channels first.
-        channels_first: Whether they are.
-        factor, offset: What to multiply each channel by, and then to add.
+        flip: Mirror left and right.
+        out: Output array: uint8 or float32, [height, width, channels], or with the channels first.
+        channels_first: The layout of `out`.
+        factor, offset: Factor per channel, and offset to add afterwards.
     """
     cdef const uint8_t[:, :, :] small
     cdef const float[:, :, :] large
@@ -184,7 +184,7 @@ def resized(
 
 
 cdef int fill(Region* region, frame, object box, int ratio, bint gray, bint fast) except -1:
-    """Describe the region of a JPEG file that a box touches; its size is that of the file's header."""
+    """Describe the part of a JPEG file touched by a box; the size comes from the file's header."""
     region.ratio, region.gray, region.fast, region.across = ratio, gray, fast, frame[3]
     region.top, region.left, region.bottom, region.right = box
     region.rows = NULL
@@ -192,18 +192,18 @@ cdef int fill(Region* region, frame, object box, int ratio, bint gray, bint fast
 
 
 def region_of_jpeg(bytes data, frame, box, int ratio, bint gray, bint fast):
-    """Decode a part of a JPEG image.
+    """Decode part of a JPEG image.
 
     Args:
         data: The file.
         frame: What `frame_of` returned.
         box: Top, left, bottom and right, in pixels of the image shrunk by `ratio`.
         ratio: 1, 2, 4 or 8.
-        gray: Whether to return one channel, not three.
-        fast: Whether to use the fast DCT.
+        gray: Return one channel instead of three.
+        fast: Use the fast DCT.
 
     Returns:
-        uint8[height, width, channels], or None if the library that `open_libjpeg` took cannot decode it faultlessly.
+        uint8[height, width, channels], or None if the library opened by `open_libjpeg` cannot decode it faultlessly.
     """
     cdef Region region
     cdef const uint8_t* at = <const uint8_t*>PyBytes_AS_STRING(data)
@@ -233,16 +233,16 @@ def resized_of_jpeg(
     bytes data, frame, box, int ratio, bint fast, bint flip, object out, bint channels_first, const float[::1] factor,
     const float[::1] offset, available
 ):
-    """Decode what a box of a JPEG image needs, and resize it by the linear filter.
+    """Decode the part of a JPEG image needed for a box, and resize it with the linear filter.
 
     Args:
-        box: Top, left, bottom and right, in pixels of the image shrunk by `ratio`, as fractions too.
-        available: The pixels that may count, as whole numbers.
+        box: Top, left, bottom and right, in pixels of the image shrunk by `ratio`, possibly fractional.
+        available: The range of pixels that may count, as integers.
         data, frame, ratio, fast: As for `region_of_jpeg`.
         flip, out, channels_first, factor, offset: As for `resized`; there are three channels.
 
     Returns:
-        Whether it was done; False as None of `region_of_jpeg`.
+        True if it was done; False where `region_of_jpeg` returns None.
     """
     cdef Region region
     cdef Pixels pixels

@@ -1,6 +1,6 @@
-"""CSV records into columns, one look at each byte. What is unusual, or wrong, is left to `pipeline.decode.csv`.
+"""Decode CSV records into columns in one pass over the bytes. `pipeline.decode.csv` handles unusual or wrong records.
 
-Thread safety: a CsvTable belongs to one call; the records are a Cut, or bytes in a tuple, which nobody can change.
+Thread safety: a CsvTable belongs to one call; the records are a Cut, or bytes in a tuple, so they cannot change.
 Numbers are read without the GIL.
 """
 
@@ -19,7 +19,7 @@ from texts cimport text_or_bytes
 cnp.import_array()
 find_powers()
 
-cdef extern from *:  # macros that read fields of objects: no reference is taken, and no GIL needed
+cdef extern from *:  # macros for object fields: they take no reference and need no GIL
     """
     static inline PyObject* item_of(PyObject* items, Py_ssize_t index) { return PyTuple_GET_ITEM(items, index); }
     static inline const char* text_of(PyObject* line) { return PyBytes_AS_STRING(line); }
@@ -37,19 +37,19 @@ cdef dict KINDS = {
 }
 
 cdef enum:
-    AT_ONCE = 4096  # records whose strings are found before they are made: 24 bytes each for a column of strings
-    SLOWLY = 32     # records that are read one by one once there was another number than a short one
-    MOST = 0x3FFFFFFFFFFFFFFF  # records, where no array says how many
-    RELEASE = 512   # fields; to read fewer costs less than to give the GIL away
+    AT_ONCE = 4096  # records to scan before making their strings: 24 bytes each per string column
+    SLOWLY = 32     # records to read singly after finding a number that is not short
+    MOST = 0x3FFFFFFFFFFFFFFF  # maximum records, without arrays to limit them
+    RELEASE = 512   # fields; for fewer, releasing the GIL costs more than reading
 
 
-cdef struct RecordSpan:     # a record
+cdef struct RecordSpan:     # one record
     const char* text
     Py_ssize_t size
 
 
 cdef inline const char* closing_quote(const char* at, const char* end, FieldText* piece) noexcept nogil:
-    """Where the quotes end that were opened before `at`; NULL if nowhere. Only a string may have quotes within."""
+    """Return the closing quote for a field opened before `at`, or NULL. Only a string may have quotes inside."""
     cdef bint doubled = False
     while True:
         at = <const char*>memchr(at, b'"', end - at)
@@ -63,7 +63,7 @@ cdef inline const char* closing_quote(const char* at, const char* end, FieldText
 
 
 cdef const char* record_end(const char* at, const char* end, char delim, bint quotes) noexcept nogil:
-    """Where the record that begins at `at` ends: at a line feed that is not in quotes; NULL if that comes later."""
+    """Return where a record from `at` ends: at a line feed outside quotes, or NULL if there is none."""
     if not quotes:
         return <const char*>memchr(at, b'\n', end - at)
     while at < end:
@@ -81,13 +81,13 @@ cdef const char* record_end(const char* at, const char* end, char delim, bint qu
 
 
 cdef class Cut:
-    """Records of a text: a sequence of bytes objects, each of which is made when it is asked for.
+    """Records cut from a text: a sequence of bytes objects, made on access.
 
     Args:
-        text: What they are cut out of.
+        text: The text.
 
     Attributes:
-        lines: How many lines end in the part of the text that was cut; 0 in a slice.
+        lines: Line count of the cut part; 0 in a slice.
     """
 
     cdef bytes text
@@ -102,7 +102,7 @@ cdef class Cut:
         PyMem_Free(self.spans)
 
     cdef int grow(self) except -1:
-        """Make room for twice as many."""
+        """Double the capacity."""
         cdef Py_ssize_t room = max(64, 2 * self.room)
         cdef RecordSpan* spans = <RecordSpan*>PyMem_Realloc(self.spans, room * sizeof(RecordSpan))
         if spans is NULL:
@@ -135,14 +135,14 @@ cdef class Cut:
         return PyBytes_FromStringAndSize(self.spans[begin].text, self.spans[begin].size)
 
     def offset(self, Py_ssize_t index):
-        """Returns where a record begins in the text."""
+        """Return a record's offset in the text."""
         if not 0 <= index < self.count:
             raise IndexError(f"there is no record {index}: there are {self.count}")
         return self.spans[index].text - <const char*>self.text
 
 
 cdef Py_ssize_t line_ends(const char* at, const char* end) noexcept nogil:
-    """How many line feeds there are."""
+    """Return the line feed count."""
     cdef Py_ssize_t count = 0
     while at < end:
         at = <const char*>memchr(at, b'\n', end - at)
@@ -157,19 +157,19 @@ def cut_records(
     bytes text not None, Py_ssize_t begin, Py_ssize_t end, bytes delim not None, bint quotes, bint last,
     Py_ssize_t most, bytes comment not None=b""
 ):
-    """Cut a text into records: lines without their ends, but line ends in quotes are part of a record.
+    """Cut a text into records: lines without their ends, except that line ends in quotes are part of a record.
 
     Args:
         text: The text.
-        begin, end: The part of it to cut; it begins with a record.
+        begin, end: The range to cut; it starts with a record.
         delim: The byte between fields.
-        quotes: Whether fields may be quoted.
-        last: Whether nothing follows: then what has no end is a record too.
-        most: How many records to cut at most.
-        comment: The byte that begins a line to leave out; nothing if there is none.
+        quotes: True if fields may be quoted.
+        last: True if the text ends here: then an unterminated record counts too.
+        most: Maximum number of records to cut.
+        comment: The first byte in lines to leave out; empty for none.
 
     Returns:
-        A Cut of the records, without empty ones, and where in the text the first one begins that was not cut.
+        A Cut with the records, except empty ones, and the text offset after the last cut record.
     """
     if not 0 <= begin <= end <= len(text):
         raise IndexError(f"expected a part of a text of {len(text)} bytes, got bytes {begin} to {end}")
@@ -201,13 +201,13 @@ def cut_records(
             records.count += 1
             most -= 1
         at = min(stop + 1, past)
-    if quoted:  # there may be more of them within quotes
+    if quoted:  # there may be more within quotes
         records.lines = line_ends(start + begin, at)
     return records, at - start
 
 
 cdef inline RecordSpan span_of(PyObject* lines, const RecordSpan* spans, Py_ssize_t i) noexcept nogil:
-    """Record number i: of spans, or if there are none, of a tuple; what is no bytes object has no field."""
+    """Return record i, from spans or otherwise from a tuple; an item that is not bytes has no field."""
     if spans is not NULL:
         return spans[i]
     if not are_bytes(item_of(lines, i)):
@@ -216,28 +216,28 @@ cdef inline RecordSpan span_of(PyObject* lines, const RecordSpan* spans, Py_ssiz
 
 
 cdef class CsvTable:
-    """Columns to be filled from records.
+    """Columns to fill from records.
 
     Args:
-        arrays: For each column an array with a place for each record: of float32, float64, int32, int64, uint64,
-            bool or object, contiguous. None skips the column.
-        defaults: The value of a missing field of each column, a scalar of its dtype or bytes; None if there is none.
+        arrays: One contiguous array per column with an entry per record: float32, float64, int32, int64, uint64, bool
+            or object. None skips the column.
+        defaults: Each column's value for a missing field, a scalar with its dtype or bytes; None if there is none.
         delim: The byte between fields.
-        quotes: Whether fields may be quoted.
-        na: The text of a missing field, besides the empty text.
-        exact: Whether a record with more fields is unusual.
-        lenient: Whether a field that does not begin with a quote may have quotes.
-        texts: Which columns of strings become str, and not bytes; None for none. A field that is not UTF-8 stays bytes.
+        quotes: True if fields may be quoted.
+        na: Text for a missing field, in addition to the empty text.
+        exact: True if a record with more fields is unusual.
+        lenient: True if a field without an opening quote may contain quotes.
+        texts: String columns to decode to str rather than bytes; None for none. A field that is not UTF-8 stays bytes.
     """
 
     cdef CsvColumn* columns
     cdef Py_ssize_t width, na_size
-    cdef Py_ssize_t room        # records that all arrays have a place for
+    cdef Py_ssize_t room        # records that fit in all arrays
     cdef bint exact, quotes, strings, quick
     cdef list arrays, defaults, texts
     cdef bytes na
     cdef char delim
-    cdef bint stops[256]  # bytes that end a field, or must not be in it
+    cdef bint stops[256]  # bytes that end a field, or are not allowed in it
 
     def __cinit__(
         self, list arrays not None, list defaults not None, bytes delim not None, bint quotes, bytes na not None,
@@ -298,14 +298,14 @@ cdef class CsvTable:
             PyMem_Free(self.columns)
 
     def fill(self, records not None, Py_ssize_t first):
-        """Read records from number `first` on; returns the number of the first that is unusual, or how many there are.
+        """Read records from index `first` on; return the first unusual record's index, or the record count.
 
         Args:
-            records: A Cut, or a tuple of bytes.
-            first: The number of a record.
+            records: A Cut, or a tuple with bytes.
+            first: A record index.
 
         Raises:
-            IndexError: `first` is negative, or there are more records than the arrays have places.
+            IndexError: `first` is negative, or there are more records than array entries.
         """
         cdef Py_ssize_t count = len(records), last, done
         if first < 0 or count > self.room:
@@ -328,10 +328,10 @@ cdef class CsvTable:
     cdef Py_ssize_t read(
         self, PyObject* lines, const RecordSpan* spans, Py_ssize_t first, Py_ssize_t last
     ) noexcept nogil:
-        """Read some records; returns the number of the first unusual one, or `last`."""
+        """Read some records; return the first unusual one's index, or `last`."""
         cdef RecordSpan one, other
         cdef Py_ssize_t i = first
-        cdef Py_ssize_t quick = first if self.quick else last  # the first record from which on two are read at once
+        cdef Py_ssize_t quick = first if self.quick else last  # from this record on, two are read at once
         while i < last:
             one = span_of(lines, spans, i)
             if quick <= i < last - 1:
@@ -348,8 +348,8 @@ cdef class CsvTable:
     cdef inline bint read_two(
         self, const char* one, const char* one_end, const char* other, const char* other_end, Py_ssize_t index
     ) noexcept nogil:
-        """Read two records of short numbers, field by field in turns: where the next one begins is not known before a
-        number was read, and a processor reads two meanwhile. False if there is anything else in them."""
+        """Read two records with short numbers, alternating fields: a record's next field starts only after a number is
+        read, so a processor can overlap two records. Return False if they contain anything else."""
         cdef Py_ssize_t i
         for i in range(self.width):
             if i:
@@ -369,11 +369,11 @@ cdef class CsvTable:
     cdef inline bint read_record(
         self, const char* at, const char* end, Py_ssize_t index, Py_ssize_t piece
     ) noexcept nogil:
-        """Read one record; False if it is unusual."""
+        """Read one record; return False if it is unusual."""
         cdef Py_ssize_t i
         cdef CsvColumn* column
         cdef const char* rest
-        if at == end:  # it has no field, rather than an empty one
+        if at == end:  # no field, rather than an empty one
             return False
         for i in range(self.width):
             if i:
@@ -394,7 +394,7 @@ cdef class CsvTable:
     cdef inline const char* read_field(
         self, const char* at, const char* end, CsvColumn* column, Py_ssize_t index, Py_ssize_t piece
     ) noexcept nogil:
-        """Read one field; returns where it ends, or NULL if it is unusual."""
+        """Read one field; return its end, or NULL if it is unusual."""
         cdef const char* rest
         cdef bint quoted = self.quotes and at < end and at[0] == b'"'
         if column.kind > STRING and not quoted and not self.is_missing(at, end):
@@ -423,7 +423,7 @@ cdef class CsvTable:
     cdef inline const char* field_end(
         self, const char* at, const char* end, bint quoted, FieldText* piece
     ) noexcept nogil:
-        """Returns where a field ends; NULL if a quote or line end is in the wrong place."""
+        """Return a field's end; NULL if a quote or line end is in the wrong place."""
         if not quoted:
             while at < end and not self.stops[<unsigned char>at[0]]:
                 at += 1
@@ -436,7 +436,7 @@ cdef class CsvTable:
         return at + 1
 
     cdef inline bint is_missing(self, const char* at, const char* end) noexcept nogil:
-        """Whether the field without quotes that begins here is empty, or the text for that."""
+        """Return whether an unquoted field starting here is empty or has the text for a missing value."""
         if at == end or at[0] == self.delim:
             return True
         if self.na_size == 0 or end - at < self.na_size or not self.begins_with_na(at):

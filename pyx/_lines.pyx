@@ -1,6 +1,6 @@
-"""Lines of text as bytes objects or str, and where lines and records begin in files.
+"""Split text into lines as bytes objects or str, and find line and record offsets in files.
 
-Thread safety: a text is a bytes object, which nobody can change; a list must be the caller's own meanwhile.
+Thread safety: a text is an immutable bytes object; no other thread may change a list during a call.
 """
 
 cimport cython
@@ -18,7 +18,7 @@ cdef extern from "Python.h":
 
 
 def all_bytes(values not None):
-    """Whether all items of a list or tuple are bytes objects, and of no subclass."""
+    """Return whether all items in a list or tuple are bytes objects, not subclasses."""
     if type(values) is not list and type(values) is not tuple:
         raise TypeError(f"all_bytes: expected a list or tuple, got {type(values).__name__}")
     cdef PyObject** items = items_of(values)
@@ -30,7 +30,7 @@ def all_bytes(values not None):
 
 
 def first_bytes(values not None):
-    """Return which item of a list is the first bytes object; -1 if none is."""
+    """Return the index of the first bytes object in a list; -1 if there is none."""
     if type(values) is not list:
         raise TypeError(f"first_bytes: expected a list, got {type(values).__name__}")
     cdef PyObject** items = items_of(values)
@@ -42,17 +42,17 @@ def first_bytes(values not None):
 
 
 def split_lines(bytes text not None, Py_ssize_t begin, Py_ssize_t end, bint as_text=False):
-    r"""Cut a part of a text into lines.
+    r"""Cut part of a text into lines.
 
-    `bytes.split` looks at each byte by itself, which takes 330 instructions for a line of 64 bytes; this takes 60.
+    `bytes.split` looks at each byte separately, in 330 instructions for a 64-byte line; this takes 60.
 
     Args:
         text: The text.
-        begin, end: The part of it: from the first byte of a line to the \n that ends the last one, or to its last byte.
-        as_text: Whether lines become str. Those that are not UTF-8 stay bytes.
+        begin, end: The range to cut: from a line's first byte to the \n after the last line, or to its last byte.
+        as_text: True to decode lines to str. Lines that are not UTF-8 stay bytes.
 
     Returns:
-        The lines without their ends: each \n, and one \r before it. There is always one, though it may be empty.
+        The lines without their ends: each \n, and one \r before it. There is always at least one, perhaps empty.
     """
     if not 0 <= begin <= end <= len(text):
         raise IndexError(f"expected a part of a text of {len(text)} bytes, got bytes {begin} to {end}")
@@ -75,14 +75,14 @@ def split_lines(bytes text not None, Py_ssize_t begin, Py_ssize_t end, bint as_t
 
 
 cdef inline bint is_blank(char c) noexcept nogil:
-    """Whether `bytes.strip` removes it."""
+    """Return whether `bytes.strip` removes a character."""
     return c == b" " or b"\t" <= c <= b"\r"
 
 
 cdef struct Places:
     int64_t* data
     size_t count, room
-    bint failed                         # for lack of memory
+    bint failed                         # out of memory
 
 
 cdef inline void add_place(Places* places, int64_t place) noexcept nogil:
@@ -106,18 +106,18 @@ cdef bytes bytes_of(const Places* places):
 
 @cython.final
 cdef class LineScanner:
-    r"""Finds where lines begin in a file whose bytes it gets piece by piece. A line ends with \n.
+    r"""Finds line offsets in a file, given its bytes piece by piece. A line ends with \n.
 
     Args:
-        blanks: Whether lines of nothing but blanks count.
+        blanks: True if blank lines count.
 
-    Thread safety: one thread at a time. The GIL is released meanwhile.
+    Thread safety: one thread at a time. Calls release the GIL.
     """
 
-    cdef Places begins                  # bytes of the file
-    cdef int64_t at                     # bytes that it has got
-    cdef int64_t line                   # where the line that is not complete begins
-    cdef bint empty                     # whether that has had nothing but blanks so far
+    cdef Places begins                  # offsets in the file
+    cdef int64_t at                     # bytes received
+    cdef int64_t line                   # offset of the incomplete line
+    cdef bint empty                     # it has only blanks so far
     cdef bint blanks
 
     def __cinit__(self, bint blanks, int64_t begin=0):
@@ -129,7 +129,7 @@ cdef class LineScanner:
 
     @property
     def rest(self):
-        """Where the line begins that is not complete."""
+        """Offset of the incomplete line."""
         return self.line
 
     def add(self, const unsigned char[::1] data not None):
@@ -139,7 +139,7 @@ cdef class LineScanner:
                 self.scan(<const char*>&data[0], data.shape[0])
 
     def finished(self, bint line):
-        """Return the begins of the lines as bytes of int64; `line`: whether what is not complete is one too."""
+        """Return the line offsets as int64 bytes; `line`: count the incomplete line too."""
         if line and self.line < self.at and (self.blanks or not self.empty):
             add_place(&self.begins, self.line)
         return bytes_of(&self.begins)
@@ -167,14 +167,14 @@ cdef class LineScanner:
 
 @cython.final
 cdef class RecordScanner:
-    """Finds where records begin in a TFRecord file: it looks at their lengths alone.
+    """Finds record offsets in a TFRecord file by looking only at their lengths.
 
-    Thread safety: one thread at a time. The GIL is released meanwhile.
+    Thread safety: one thread at a time. Calls release the GIL.
     """
 
     cdef Places begins
-    cdef readonly int64_t next          # where the next record begins
-    cdef int64_t size                   # of the file
+    cdef readonly int64_t next          # offset of the next record
+    cdef int64_t size                   # file size
 
     def __cinit__(self, int64_t size):
         self.size = size
@@ -183,7 +183,7 @@ cdef class RecordScanner:
         free(self.begins.data)
 
     def add(self, const unsigned char[::1] data not None, int64_t at):
-        """Take bytes of the file from `at` on. Return False where no record with such a length fits into the file."""
+        """Take bytes from the file at offset `at`. Return False if a record length exceeds the file."""
         cdef bint fits
         if not data.shape[0] or self.next < at:
             raise ValueError("RecordScanner: expected the bytes at `next`")
@@ -192,7 +192,7 @@ cdef class RecordScanner:
         return fits
 
     def finished(self):
-        """Return the begins of the records as bytes of int64."""
+        """Return the record offsets as int64 bytes."""
         return bytes_of(&self.begins)
 
     cdef bint scan(self, const char* data, Py_ssize_t size, int64_t at) noexcept nogil:

@@ -1,4 +1,4 @@
-"""What reports measure: the elements and times of steps, the frames of threads, and the wait for the interpreter."""
+"""Measurements for reports: step counts and times, thread frames, and waits for the GIL."""
 
 cimport cython
 from libc.stdint cimport int64_t
@@ -15,9 +15,9 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    /* Of this thread: nanoseconds that meters have counted within the call that is measured now. */
+    /* Per thread: nanoseconds already counted by other meters within the current call. */
     static thread_local long long pipeline_inner = 0;
-    /* Whether this thread works for another one, which waits for it. */
+    /* True if this thread works for another thread, which waits for it. */
     static thread_local int pipeline_away = 0;
     """
     long long inner "pipeline_inner"
@@ -26,12 +26,12 @@ cdef extern from *:
 
 @cython.final
 cdef class Meter:
-    """Counts what came out of one part of a running dataset, and how long that took.
+    """Counts the elements from one part of a running dataset, and their time.
 
-    What other meters measure meanwhile in the same thread is theirs: the times of all meters of a thread add up.
+    Time measured by other meters in the same thread is excluded, so the times of all meters in a thread add up.
 
     Args:
-        told: Called with each exception that comes out of the part; None if nobody wants to know.
+        told: Called with each exception raised in the part; None for no callback.
 
     Thread safety: every method may be called from every thread.
     """
@@ -43,11 +43,11 @@ cdef class Meter:
         self._told = told
 
     def count(self, n):
-        """Count elements that are asked for by number."""
+        """Count elements requested by index."""
         self._made.fetch_add(n, memory_order_relaxed)
 
     def call(self, function, *args):
-        """Call a function; its time counts."""
+        """Call a function and measure its time."""
         cdef int64_t outer = inner, began = now()
         global inner
         inner = 0
@@ -74,45 +74,45 @@ cdef class Meter:
         inner = outer + spent
 
     def take_over(self, Meter other not None, double seconds, Py_ssize_t elements):
-        """Count elements, and seconds that another meter has counted."""
+        """Count elements, and seconds already counted by another meter."""
         self._elements.fetch_add(elements, memory_order_relaxed)
         self._own.fetch_add(<int64_t>(seconds * 1e9), memory_order_relaxed)
         other._own.fetch_sub(<int64_t>(seconds * 1e9), memory_order_relaxed)
 
     def work(self, double seconds, double cpu, double delayed):
-        """Count how long workers took, how long they ran meanwhile, and how long they waited for a processor."""
+        """Count time spent in workers, their CPU time, and their time waiting for a processor."""
         self._worked.fetch_add(<int64_t>(seconds * 1e9), memory_order_relaxed)
         self._cpu.fetch_add(<int64_t>(cpu * 1e9), memory_order_relaxed)
         self._delayed.fetch_add(<int64_t>(delayed * 1e9), memory_order_relaxed)
 
     @property
     def elements(self):
-        """How many elements came out, or were made."""
+        """Number of elements returned or made."""
         return max(self._elements.load(memory_order_relaxed), self._made.load(memory_order_relaxed))
 
     @property
     def own(self):
-        """Seconds in the threads that take elements."""
+        """Seconds spent in the threads that take elements."""
         return 1e-9 * self._own.load(memory_order_relaxed)
 
     @property
     def away(self):
-        """Seconds in threads that work for these."""
+        """Seconds spent in threads working for these."""
         return 1e-9 * self._away.load(memory_order_relaxed)
 
     @property
     def total(self):
-        """Seconds that those who take elements waited for them, whoever made them."""
+        """Seconds that consumers waited for elements, no matter which thread made them."""
         return 1e-9 * self._total.load(memory_order_relaxed)
 
     @property
     def worked(self):
-        """Seconds that workers took, in threads and processes."""
+        """Seconds spent in workers, both threads and processes."""
         return 1e-9 * self._worked.load(memory_order_relaxed)
 
     @property
     def cpu(self):
-        """Seconds that workers ran."""
+        """CPU seconds used by workers."""
         return 1e-9 * self._cpu.load(memory_order_relaxed)
 
     @property
@@ -123,7 +123,7 @@ cdef class Meter:
 
 @cython.final
 cdef class Metered:
-    """A stream that is measured, and that ends when its iterator is closed.
+    """A measured stream; it ends when its iterator is closed.
 
     Thread safety: as the stream.
     """
@@ -131,7 +131,7 @@ cdef class Metered:
     cdef readonly object stream
     cdef readonly Meter meter
     cdef object clock, bell, _take, _state
-    cdef bint others                    # whether something else may end the iterator
+    cdef bint others                    # other code may end the iterator
 
     def __cinit__(self, stream, Meter meter not None, clock):
         self.stream, self.meter, self.clock, self.bell = stream, meter, clock, clock.bell
@@ -139,7 +139,7 @@ cdef class Metered:
         self._take, self._state = stream.take, stream.state
 
     def take(self, n):
-        """As that of the stream."""
+        """Call the stream's `take`."""
         cdef int64_t outer = inner, began = now()
         global inner
         if self.others or self.bell.raised:
@@ -157,19 +157,19 @@ cdef class Metered:
         return block
 
     def drop(self, n):
-        """As that of the stream; the time counts as that of `take`."""
+        """Call the stream's `drop`; the time counts as `take`."""
         return self.meter.call(self.stream.drop, n)
 
     def state(self):
-        """As that of the stream."""
+        """Call the stream's `state`."""
         return self._state()
 
     def wait(self, timeout):
-        """As that of the stream; the time counts as that of `take`."""
+        """Call the stream's `wait`; the time counts as `take`."""
         return self.meter.call(self.stream.wait, timeout)
 
     def begin(self):
-        """As that of the stream."""
+        """Call the stream's `begin`."""
         self.stream.begin()
 
     def into(self, rows):
@@ -177,13 +177,13 @@ cdef class Metered:
         self.stream.into(rows)
 
     def close(self):
-        """As that of the stream."""
+        """Call the stream's `close`."""
         self.stream.close()
 
 
 @cython.final
 cdef class MeteredIndex:
-    """An index that is measured.
+    """A measured index.
 
     Thread safety: as the index.
     """
@@ -201,7 +201,7 @@ cdef class MeteredIndex:
         return len(self.source)
 
     def block(self, places):
-        """As that of the index."""
+        """Call the index's `block`."""
         cdef int64_t outer = inner, began = now()
         global inner
         inner = 0
@@ -222,7 +222,7 @@ cdef class MeteredIndex:
         self.source.into(empty)
 
     def runs(self, starts, size):
-        """As that of the index."""
+        """Call the index's `runs`."""
         cdef int64_t outer = inner, began = now()
         global inner
         inner = 0
@@ -236,20 +236,20 @@ cdef class MeteredIndex:
 
 
 def working_for_others(bint whether):
-    """Say whether this thread works for another one from now on, so that its time is not taken for that of this one."""
+    """Set whether this thread works for another one from now on, so that the time is counted as that thread's."""
     global away
     away = whether
 
 
 def frames_now():
-    """Return the innermost frame of each other thread by its identifier, as `sys._current_frames` does.
+    """Return each other thread's innermost frame by thread identifier, as `sys._current_frames` does.
 
-    The caller's own frame would hold itself by what it keeps here: a cycle, and with it all that the frames of the
-    other threads refer to, until the next garbage collection.
+    The calling thread's frame is removed: it would refer to itself through this dict, and this cycle would keep the
+    other frames' references alive until the next garbage collection.
 
-    Up to Python 3.11 that holds a lock of the interpreter while it makes frames. If a garbage collection begins there
-    and a finalizer lets another thread run that starts or ends a thread, both wait for ever. Between the two calls here
-    no other thread runs, so none sees that the collector is off.
+    Up to Python 3.11, `sys._current_frames` holds an interpreter lock while it makes frames. If a garbage collection
+    starts there, and a finalizer switches to a thread that starts or ends a thread, both wait forever. Between the two
+    calls here no other thread runs, so none can see the collector disabled.
     """
     cdef int was_on = PyGC_Disable()
     cdef dict frames
@@ -263,7 +263,7 @@ def frames_now():
 
 
 def lock_delay(double seconds):
-    """Sleep so many seconds, and return how many this thread then waited for its turn with the interpreter's lock."""
+    """Sleep for `seconds`, and return how many seconds this thread then waited for the GIL."""
     cdef int64_t woken
     with nogil:
         sleep_for(<int64_t>(seconds * 1e9))

@@ -1,15 +1,15 @@
-"""The compiled queue: the calls and what they promise. What a call does lies in functions on the queue's state:
+"""The compiled queue: its calls and their guarantees. The work is done by functions on the queue's state:
 
 describe.pxd    components to columns
 enter.pxd       values into slots
 leave.pxd       slots into arrays
 waiting.pxd     blocking, deadlines, signals
-steps.pxd       what a call does in one hold of the lock
-serving.pxd     which call is served when
+steps.pxd       work done in one hold of the lock
+serving.pxd     when each call is served
 
-A call goes through the lock twice: enqueue claims free slots and stores them, dequeue collects slots and frees them,
-each in a short hold. In between, without a lock, it copies its rows. So a payload is copied once on each side, and
-`size()` never waits for a copy. Which values fit which component is decided above, in pipeline.queues.
+A call takes the lock twice, briefly: enqueue claims free slots and stores them, dequeue collects slots and frees them.
+In between, it copies its rows without a lock. So a payload is copied once on each side, and `size()` never waits for a
+copy. Matching values with components is the job of the layer above, pipeline.queues.
 """
 
 from cpython.ref cimport PyObject
@@ -54,8 +54,8 @@ rows_type = <PyObject*>Rows
 
 
 def note_main_thread():
-    """Remember which thread handles signals. A call that is about to wait must not run Python code to find out: a
-    signal handler could end it there, with its attempt still in the queue's list."""
+    """Remember the thread that handles signals. A call about to wait must not run Python code to find it: a signal
+    handler could end the call there, with its attempt still in the queue's list."""
     set_main_thread(threading.main_thread().ident)
 
 
@@ -63,7 +63,7 @@ note_main_thread()
 os.register_at_fork(after_in_child=note_main_thread)
 
 FORMS = {"rows": <int>ROWS, "bytes": <int>BYTES, "object": <int>OBJECT, "array": <int>ARRAY}
-# What the engine's numbers stand for, for those who build and explain queues.
+# Names for the engine's codes, for code that builds and explains queues.
 CALLS = {
     "enqueue": <int>ENQUEUE, "close": <int>CLOSE, "dequeue": <int>DEQUEUE, "dequeue_many": <int>DEQUEUE_MANY,
     "dequeue_up_to": <int>DEQUEUE_UP_TO, "enqueue_many": <int>ENQUEUE_MANY,
@@ -76,23 +76,23 @@ ORDERS = {"fifo": <int>FIFO, "lockstep": <int>LOCKSTEP, "shuffle": <int>SHUFFLE,
 
 
 def note_waits(events):
-    """Note the begin and the end of each wait in a deque with an attribute `missed`; None ends that. See spans.pxd."""
+    """Record each wait's begin and end in a deque with a `missed` attribute; None stops recording. See spans.pxd."""
     note_into(events)
 
 
 cdef class Engine:
-    """One bounded queue of slots. `pipeline.queues` derives the queue classes from it and supplies the rules for
-    values: `_convert`, `_named`, `_pack`, `_outputs`, `_nothing`, `_count`, and what makes errors.
+    """A bounded queue of slots. `pipeline.queues` derives the queue classes from it and adds the value rules:
+    `_convert`, `_named`, `_pack`, `_outputs`, `_nothing`, `_count`, and the methods for making errors.
 
     Thread safety: every method may be called from any thread. The lock guards the engine's state; Python objects in
-    slots are touched with the GIL held and the lock not.
+    slots are accessed with the GIL held and without the lock.
     """
 
     cdef mutex lock
     cdef Queue queue
     cdef QueueColumns columns
-    cdef dict _lists            # the chunks of references of all columns
-    cdef list _dtypes           # of all columns
+    cdef dict _lists            # reference chunks for all columns
+    cdef list _dtypes           # for all columns
     cdef object __weakref__
 
     def __cinit__(self):
@@ -109,7 +109,7 @@ cdef class Engine:
         free_orders(&self.queue)
 
     def _open(self, int order, size_t capacity, size_t min_after_dequeue, uint64_t seed, uint64_t seed2, bint direct):
-        """Make the queue usable. Components follow, in `_configure`, at once or with the first element."""
+        """Make the queue usable. `_configure` adds the components, at once or with the first element."""
         if self.queue.forks != -1:
             raise RuntimeError(f"{type(self).__name__}: __init__ was called a second time")
         check_order(order, capacity, min_after_dequeue)
@@ -122,17 +122,17 @@ cdef class Engine:
         self.queue.forks = fork_count()
 
     def _direct(self, bint direct):
-        """Whether values may be taken as they come: not where they are dicts."""
+        """Set whether values need no `_convert`: False for dicts."""
         self.columns.direct = direct
 
     def _configure(self, list components not None):
-        """Set the components: a list of (dtype, form, shape), with None for an unknown shape or size. Once."""
+        """Set the components once: a list of (dtype, form, shape), with None for an unknown shape or size."""
         cdef list dtypes = [dtype for dtype, _, _ in components]
         describe(&self.queue, &self.columns, self, components)
         self._dtypes = dtypes
 
     def _mixed(self):
-        """Whether a component has rows so large that they may be held by reference."""
+        """Return whether a component has rows large enough to be held by reference."""
         cdef int i
         for i in range(width_of(&self.columns)):
             if self.columns.column[i].lends:
@@ -142,36 +142,36 @@ cdef class Engine:
     # Waiting
 
     def _about_to_wait(self, int call):
-        """Called when a call of that kind cannot be served at once. It may raise, which ends the call, or return the
-        number of seconds after which `_still_waiting` is called; None for never. An error of the class `_endless` says
-        that the wait would never end; if the call was decided meanwhile, it is dropped."""
+        """Called when such a call cannot be served at once. It may raise, which ends the call, or return the number of
+        seconds until `_still_waiting` is called; None for never. An error with the class `_endless` means that the wait
+        would never end; it is dropped if the call has been decided in the meantime."""
 
     def _still_waiting(self, int call, double waited_s):
-        """Called after that wait, and again after each number of seconds that it returns; also when the queue is poked.
-        It may raise, which ends the call: nothing is lost."""
+        """Called after that wait, again after each returned number of seconds, and when the queue is poked. It may
+        raise, which ends the call without losing anything."""
 
     def _poke(self):
-        """Have `_still_waiting` called for every call that waits; one that is about to wait hears of it too."""
+        """Have `_still_waiting` called for every waiting call, including one that is about to wait."""
         check_process(&self.queue, self)
         locked(step_poke, &self.queue, NULL)
 
-    # In
+    # Enqueue
 
     def enqueue(self, vals, name=None, *, timeout=None):
-        """Put one element in; wait while the queue is full.
+        """Enqueue one element; wait while the queue is full.
 
         Args:
-            vals: The value of a queue with one component; for more a list or tuple of values (which is always the list
-                of components), or a dict if the queue has names. Values are copied in, objects by reference.
+            vals: The value, for a queue with one component; otherwise a list or tuple of values (always the list of
+                components), or a dict if the queue has names. Values are copied, objects are held by reference.
             name: Ignored; accepted for TensorFlow's signature.
-            timeout: Seconds to wait, None for no limit.
+            timeout: Seconds to wait; None for no limit.
 
         Raises:
-            CancelledError: the queue is closed, or was closed with `cancel_pending_enqueues=True` meanwhile.
+            CancelledError: the queue is closed, or was closed with `cancel_pending_enqueues=True` during the call.
             DeadlineExceededError: the queue stayed full for `timeout` seconds; nothing was stored.
-            InvalidArgumentError: there are not as many values as components, or a value has another shape than its
+            InvalidArgumentError: values and components differ in number, or a value has another shape than its
                 component; nothing was stored.
-            TypeError, OverflowError: a value that does not fit its component; nothing was stored.
+            TypeError, OverflowError: a value does not fit its component; nothing was stored.
         """
         cdef int64_t deadline = deadline_of(timeout)
         cdef Room[Part] room
@@ -191,25 +191,25 @@ cdef class Engine:
             store_parts(&self.queue, &self.columns, self, room.parts, 1, ENQUEUE, deadline, False)
 
     def enqueue_many(self, vals, name=None, *, timeout=None):
-        """Put many elements in, in order; no other call's element comes between them.
+        """Enqueue many elements, in order; no other call's element comes between them.
 
         Args:
-            vals: As for `enqueue`, each value with a leading dimension, which all must share. It may exceed the
-                capacity. Rows of 2 KiB and more are held by reference instead of copied if their array is read-only,
-                and so is the array that owns its memory; see `freeze`.
+            vals: As for `enqueue`, with one common leading dimension for all values. It may exceed the capacity. Rows
+                of 2 KiB and more are held by reference instead of copied if both their array and the array that owns
+                its memory are read-only; see `freeze`.
             name: Ignored; accepted for TensorFlow's signature.
-            timeout: Seconds to wait in all, None for no limit.
+            timeout: Total seconds to wait; None for no limit.
 
         Raises:
-            CancelledError: as for `enqueue`; rows that were stored before stay.
-            DeadlineExceededError: not all rows found room in time; the message says how many are stored, and they stay.
-            InvalidArgumentError, TypeError, OverflowError: values that do not fit; nothing was stored.
+            CancelledError: as for `enqueue`; rows already stored stay.
+            DeadlineExceededError: not all rows fit in time; the message has the number of stored rows, and they stay.
+            InvalidArgumentError, TypeError, OverflowError: a value does not fit; nothing was stored.
         """
         self.put_many(vals, timeout, False)
 
     def _enqueue_each(self, vals, timeout=None):
-        """As `enqueue_many`, but dequeues that wait find one element after the other, as after that many `enqueue`:
-        it matters to those that draw or choose."""
+        """Enqueue as `enqueue_many` does, except that waiting dequeues see one element at a time, as with separate
+        `enqueue` calls: this matters for random and priority order."""
         self.put_many(vals, timeout, True)
 
     cdef int put_many(self, object vals, object timeout, bint each) except -1:
@@ -227,11 +227,11 @@ cdef class Engine:
         return 0
 
     def _rows_of(self, int index, value):
-        """How many rows a value of a component holds if they can be stored as they are; else -1. For `_convert`."""
+        """Return a value's row count if its rows can be stored without conversion; else -1. For `_convert`."""
         return rows_of(&self.columns, self, index, <PyObject*>value)
 
     def _enqueue_given(self, tuple values not None, timeout=None):
-        """As `enqueue`, for values that the caller gives away: large arrays that only `values` has are not copied."""
+        """Enqueue values that the caller gives up: large arrays referenced only by `values` are not copied."""
         cdef Room[Part] room
         cdef list copies = []
         check_process(&self.queue, self)
@@ -242,59 +242,59 @@ cdef class Engine:
             store_parts(&self.queue, &self.columns, self, room.parts, 1, ENQUEUE, deadline_of(timeout), False)
 
     def _give_back(self, vals):
-        """Undo a dequeue of a FIFO queue, or of one that draws in lockstep: its elements, as for `enqueue_many`, are in
-        front again, even if the queue is full or closed."""
+        """Undo a dequeue from a FIFO or lockstep queue: its elements, in the form for `enqueue_many`, are in front
+        again, even if the queue is full or closed."""
         check_process(&self.queue, self)
         put_in_front(&self.queue, &self.columns, self, self._convert(vals, True))
 
-    # Out
+    # Dequeue
 
     def dequeue(self, name=None, *, timeout=None):
-        """Take one element; wait while there is none.
+        """Dequeue one element; wait while there is none.
 
         Args:
             name: Ignored; accepted for TensorFlow's signature.
-            timeout: Seconds to wait, None for no limit.
+            timeout: Seconds to wait; None for no limit.
 
         Returns:
-            The value of a queue with one component; else a list of them, or a dict if the queue has names. Arrays are
-            the caller's own; scalars are NumPy scalars.
+            The value, for a queue with one component; else a list of values, or a dict if the queue has names. The
+            caller owns the arrays; scalars are NumPy scalars.
 
         Raises:
             OutOfRangeError: the queue is closed and empty.
-            DeadlineExceededError: no element came within `timeout` seconds.
+            DeadlineExceededError: no element arrived within `timeout` seconds.
         """
         cdef int64_t deadline = deadline_of(timeout)
         return collect(&self.queue, &self.columns, self, 1, DEQUEUE, False, deadline, None)
 
     def dequeue_many(self, n, name=None, *, timeout=None, out=None):
-        """Take n elements, stacked along a new first dimension; wait until there are so many. n may exceed the
+        """Dequeue n elements, stacked along a new first dimension; wait until they are all there. n may exceed the
         capacity.
 
         Args:
-            n: How many, 0 <= n < 2**31.
+            n: Number of elements, 0 <= n < 2**31.
             name: Ignored; accepted for TensorFlow's signature.
-            timeout: Seconds to wait, None for no limit.
-            out: Arrays to write to, in the container of the result (an array for one component, else a tuple, list or
-                dict): of exactly the right dtype and shape, C-contiguous, writable. They are returned. Of what offers
-                DLPack or the buffer protocol, such as tensors, arrays over its memory are.
+            timeout: Seconds to wait; None for no limit.
+            out: Arrays to write to, in the result's container (an array for one component, else a tuple, list or dict),
+                with exactly the right dtype and shape, C-contiguous and writable. They are returned. For objects with
+                DLPack or the buffer protocol, such as tensors, arrays over their memory are returned.
 
         Returns:
-            As `dequeue`, with arrays of shape [n] + shape of the component.
+            As `dequeue`, with arrays of shape [n] + the component's shape.
 
         Raises:
             OutOfRangeError: the queue is closed and holds fewer than n elements; they stay.
-            DeadlineExceededError: there were not n elements within `timeout` seconds; those collected go back in order.
+            DeadlineExceededError: n elements did not arrive within `timeout` seconds; those collected go back in order.
             InvalidArgumentError: n < 0, or a component without a shape.
-            ValueError: an unusable `out`; nothing was taken.
+            ValueError: `out` is unusable; nothing was taken.
         """
         return self.take(n, DEQUEUE_MANY, deadline_of(timeout), out)
 
     def dequeue_up_to(self, n, name=None, *, timeout=None, out=None):
-        """Take n elements as `dequeue_many` does, or, once the queue is closed, as many as are left.
+        """Dequeue n elements as `dequeue_many` does, or, from a closed queue, up to n.
 
-        Args, Returns, Raises: as `dequeue_many`, but OutOfRangeError only if nothing is left. With `out` given, the
-        first rows of it are returned.
+        Args, Returns, Raises: as `dequeue_many`, but OutOfRangeError only if nothing is left. Given `out`, its first
+        rows are returned.
         """
         return self.take(n, DEQUEUE_UP_TO, deadline_of(timeout), out)
 
@@ -305,18 +305,18 @@ cdef class Engine:
     # State
 
     def close(self, cancel_pending_enqueues=False, name=None, *, timeout=None):
-        """Close the queue: enqueues fail from now on, dequeues drain what is there.
+        """Close the queue: from now on enqueues fail, and dequeues drain the remaining elements.
 
         Args:
-            cancel_pending_enqueues: True closes at once and cancels the enqueues that wait; False takes its turn behind
-                them, and waits for it.
+            cancel_pending_enqueues: True closes at once and cancels waiting enqueues; False waits for its turn behind
+                them.
             name: Ignored; accepted for TensorFlow's signature.
-            timeout: Seconds to wait, None for no limit.
+            timeout: Seconds to wait; None for no limit.
 
         Raises:
             CancelledError: the queue is closed already (never with `cancel_pending_enqueues`), or a cancelling close
-                came while this one waited.
-            DeadlineExceededError: the turn did not come in time; the queue stays open.
+                came during the wait.
+            DeadlineExceededError: its turn did not come in time; the queue stays open.
         """
         cdef int64_t deadline = deadline_of(timeout)
         cdef Attempt a
@@ -334,21 +334,21 @@ cdef class Engine:
             raise self._failure(<int>a.seen, <int>CLOSE, 0, 0)
 
     def size(self, name=None):
-        """The number of elements in the queue at this moment; never waits."""
+        """Return the current element count; never waits."""
         cdef Size size = Size(0, False)
         check_process(&self.queue, self)
         locked(step_size, &self.queue, &size)
         return size.elements
 
     def is_closed(self, name=None):
-        """Whether the queue is closed; never waits."""
+        """Return whether the queue is closed; never waits."""
         cdef Size size = Size(0, False)
         check_process(&self.queue, self)
         locked(step_size, &self.queue, &size)
         return bool(size.closed)
 
     def _flow(self):
-        """How many elements a dequeue could have now, and how many an enqueue could bring, without waiting."""
+        """Return how many elements could be dequeued, and how many enqueued, without waiting."""
         cdef Available available = Available(0, 0)
         check_process(&self.queue, self)
         locked(step_available, &self.queue, &available)

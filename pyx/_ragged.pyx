@@ -1,6 +1,6 @@
-"""Values of several lengths, joined into one array with their ends, and cut out of it again.
+"""Join values with different lengths into one array with end offsets, and cut them out again.
 
-Thread safety: a list must be the caller's own meanwhile. What is read must not change.
+Thread safety: no other thread may change a list or the data during a call.
 """
 
 cimport numpy as cnp
@@ -29,10 +29,10 @@ cdef enum:
 
 
 def join_texts(list values not None):
-    """Return the bytes of bytes objects, or of texts in UTF-8, and where each ends.
+    """Join bytes objects, or str encoded as UTF-8; return the bytes and each value's end offset.
 
     Args:
-        values: Of the types bytes and str. Texts may have halves of surrogate pairs.
+        values: bytes and str objects. A str may contain lone surrogates.
     """
     cdef Py_ssize_t i, n = len(values), size
     cdef list parts = values
@@ -68,10 +68,10 @@ def join_texts(list values not None):
 
 
 def like_arrays(list values not None):
-    """Return whether all values are arrays of one dtype and rank, and of one shape.
+    """Return whether all values are arrays with one dtype and rank, and whether their shapes are equal.
 
     Returns:
-        None if they are not arrays of bytes of one dtype and a rank of 1 or more. Else whether all shapes are equal.
+        None unless all are plain arrays with one dtype and a rank of at least 1. Otherwise whether shapes are equal.
     """
     cdef Array* array
     cdef Array* first = NULL
@@ -96,10 +96,10 @@ def like_arrays(list values not None):
 
 
 def join_arrays(list values not None):
-    """Return the items of arrays as one array, where those of each end, and their shapes.
+    """Join the items of arrays; return one array, each value's end offset, and the shapes.
 
     Args:
-        values: At least one; `like_arrays` has not returned None for them.
+        values: At least one; `like_arrays` must not have returned None.
     """
     if like_arrays(values) is None:
         raise TypeError("join_arrays: expected arrays of one dtype and rank")
@@ -132,7 +132,7 @@ def join_arrays(list values not None):
 
 
 cdef int span_of(const int64_t[::1] ends, int64_t at, int64_t size, int64_t* begin) except -1:
-    """Find where a value begins, and check that it lies within the data."""
+    """Find a value's start, and check that it lies within the data."""
     if not 0 <= at < ends.shape[0]:
         raise IndexError(f"there is no value {at}: there are {ends.shape[0]}")
     begin[0] = ends[at - 1] if at else 0
@@ -143,17 +143,17 @@ cdef int span_of(const int64_t[::1] ends, int64_t at, int64_t size, int64_t* beg
 
 def cut_texts(const unsigned char[::1] data not None, const int64_t[::1] ends not None,
               const int64_t[::1] which not None, bint text):
-    """Return some values as bytes objects, or as the texts that they are in UTF-8.
+    """Return the selected values as bytes objects, or as str decoded from UTF-8.
 
     Args:
         data: The values.
-        ends: Where each ends; the first begins at 0.
-        which: The values to return.
-        text: Whether they are texts, which may have halves of surrogate pairs.
+        ends: End offsets; the first value starts at 0.
+        which: Indices of the values.
+        text: True to return str, possibly with lone surrogates.
 
     Raises:
         IndexError: There is no such value.
-        ValueError: A value ends before it begins, or behind the data; or is no text.
+        ValueError: A value ends before its start or after the data, or is not text.
     """
     cdef Py_ssize_t i, n = which.shape[0]
     cdef int64_t begin, end
@@ -175,17 +175,17 @@ def cut_texts(const unsigned char[::1] data not None, const int64_t[::1] ends no
 
 def cut_arrays(cnp.ndarray data not None, const int64_t[::1] ends not None, const int64_t[:, ::1] shapes not None,
                const int64_t[::1] which not None):
-    """Return some values as new arrays. The copies of large ones release the GIL: a mapped file may have to be read.
+    """Return the selected values as new arrays. Large copies release the GIL, as a mapped file may have to be read.
 
     Args:
-        data: The items of all arrays: contiguous, and no references.
-        ends: Where those of each end; the first begins at 0.
-        shapes: The shape of each.
-        which: The arrays to return.
+        data: The items of all arrays, contiguous, without references.
+        ends: End offsets in items; the first array starts at 0.
+        shapes: One shape per array.
+        which: Indices of the arrays.
 
     Raises:
         IndexError: There is no such array.
-        ValueError: An array ends before it begins, or behind the data; or has another number of items than its shape.
+        ValueError: An array ends before its start or after the data, or its item count contradicts its shape.
     """
     cdef Py_ssize_t i, n = which.shape[0]
     cdef int rank = shapes.shape[1], axis

@@ -1,5 +1,5 @@
-"""Philox as a function of NumPy arrays: the random numbers and row orders that the rest of the package asks for, draws
-in lockstep of numbers alone. And what the package was compiled with."""
+"""Philox as a function of NumPy arrays: random numbers, row orders, and lockstep draws on plain numbers. Also the build
+information."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -13,15 +13,15 @@ from sync cimport mutex
 cnp.import_array()
 
 cdef enum:
-    MOST_PLACES = 0xFFFFFFFE            # a word is one of 2**32
+    MOST_PLACES = 0xFFFFFFFE            # a word is below 2**32
 
 
 def philox(seed, seed2, skip, Py_ssize_t count):
-    """Return `count` words of Philox4x32-10 as uint32, after skipping `skip` blocks of four words.
+    """Return `count` uint32 words from Philox4x32-10, after skipping `skip` blocks of four words.
 
     Args:
-        seed, seed2: 64-bit seeds: the key, and the upper half of the counter.
-        skip: Blocks of four words to skip.
+        seed, seed2: 64-bit seeds: the key, and the counter's upper half.
+        skip: Number of four-word blocks to skip.
         count: Number of words.
     """
     cdef cnp.npy_intp length = count
@@ -40,7 +40,7 @@ def philox(seed, seed2, skip, Py_ssize_t count):
 
 
 def permutation(seed, seed2, skip, Py_ssize_t count):
-    """Return a permutation of `count` row numbers as int64: a Fisher-Yates shuffle with the words of `philox`.
+    """Return a permutation of `count` row numbers as int64: a Fisher-Yates shuffle with words from `philox`.
 
     Args:
         seed, seed2, skip: As for `philox`.
@@ -88,17 +88,17 @@ cdef int check_places(Py_ssize_t m, int64_t draws) except -1:
 
 
 def lockstep_pool(uint64_t seed, uint64_t seed2, Py_ssize_t m, int64_t draws):
-    """Return what the places of a pool hold before draw number `draws` of a shuffle queue with deterministic=True.
+    """Return the pool's contents before draw number `draws` in a shuffle queue with deterministic=True.
 
-    It takes about m ln m random words, however many draws there were.
+    It takes about m ln m random words, independent of the number of draws.
 
     Args:
-        seed, seed2: The two seeds of the queue's generator.
+        seed, seed2: The generator's two seeds.
         m: min_after_dequeue.
-        draws: How many draws came before; at most 2**62. Their elements, `draws + m`, have arrived, and more may have.
+        draws: Earlier draws; at most 2**62. At least `draws + m` elements have arrived.
 
     Returns:
-        An int64 array of m arrival numbers, counted from 0. The pool's last place has arrival `m + draws`.
+        An int64 array [m] with arrival numbers, counted from 0. The pool's last place has arrival `m + draws`.
 
     Raises:
         ValueError: `m` or `draws` is out of range.
@@ -115,22 +115,22 @@ def lockstep_pool(uint64_t seed, uint64_t seed2, Py_ssize_t m, int64_t draws):
 
 
 def lockstep_end(uint64_t seed, uint64_t seed2, Py_ssize_t m, int64_t arrivals, int64_t draws):
-    """As `lockstep_pool`, for an input that has ended after `arrivals` elements: what is left below place m.
+    """Return the pool below place m as `lockstep_pool` does, for an input that ended after `arrivals` elements.
 
     Args:
         seed, seed2, m: As for `lockstep_pool`.
-        arrivals: How many elements there were in all.
-        draws: How many of them were drawn.
+        arrivals: Total number of elements.
+        draws: How many were drawn.
 
     Returns:
-        An int64 array of arrival numbers, in the order of their places: m, or fewer once the pool was not filled again.
+        An int64 array with arrival numbers in place order: m, or fewer once the pool is no longer refilled.
 
     Raises:
-        ValueError: `m`, `arrivals` or `draws` is out of range, or more were drawn than had arrived.
+        ValueError: `m`, `arrivals` or `draws` is out of range, or more elements were drawn than arrived.
 
     Thread safety: no state.
     """
-    cdef int64_t refilled = max(0, arrivals - m)    # draws after which the pool was filled again
+    cdef int64_t refilled = max(0, arrivals - m)    # draws after which the pool was refilled
     cdef size_t count
     cdef Philox random
     check_places(m, draws)
@@ -152,13 +152,13 @@ def lockstep_end(uint64_t seed, uint64_t seed2, Py_ssize_t m, int64_t arrivals, 
 
 
 cdef class NumberPool:
-    """A shuffle queue with deterministic=True, for numbers alone: it gives them in the order in which the queue would
-    give elements that arrive in the order of theirs. For sources that can be asked for any element by its number.
+    """A shuffle queue with deterministic=True for plain numbers: it returns them in the order in which the queue would
+    return elements arriving in the same order. For sources with random access.
 
     Args:
-        seed, seed2: The two seeds of the generator.
+        seed, seed2: The generator's two seeds.
         m: min_after_dequeue.
-        draws: How many draws came before the first one here; then call `load` first.
+        draws: Draws before the first one here; then call `load` first.
 
     Raises:
         ValueError: `m` or `draws` is out of range.
@@ -169,8 +169,8 @@ cdef class NumberPool:
     cdef mutex lock
     cdef Philox random
     cdef int64_t[::1] places
-    cdef size_t count           # places that hold a number
-    cdef bint ended             # whether numbers were drained
+    cdef size_t count           # filled places
+    cdef bint ended             # numbers were drained
 
     def __cinit__(self, uint64_t seed, uint64_t seed2, Py_ssize_t m, int64_t draws=0):
         check_places(m, draws)
@@ -179,7 +179,7 @@ cdef class NumberPool:
         philox_jump(&self.random, draws)
 
     def load(self, const int64_t[::1] numbers not None):
-        """Fill the places with numbers as they are, as `lockstep_pool` or `lockstep_end` gives them.
+        """Fill the places with these numbers, as returned by `lockstep_pool` or `lockstep_end`.
 
         Raises:
             ValueError: There are more than m numbers; nothing has changed.
@@ -196,13 +196,13 @@ cdef class NumberPool:
             self.lock.unlock()
 
     def exchange(self, const int64_t[::1] numbers not None):
-        """Put numbers in, in the order of arrival; each that finds all places filled draws one.
+        """Add numbers in order of arrival; each one that finds all places filled draws one.
 
         Returns:
-            An int64 array of the numbers drawn, in order.
+            An int64 array with the drawn numbers, in order.
 
         Raises:
-            RuntimeError: Numbers were drained before: the input has ended.
+            RuntimeError: Numbers were already drained, so the input has ended.
         """
         cdef Py_ssize_t n = numbers.shape[0]
         cdef Py_ssize_t drawn
@@ -217,7 +217,7 @@ cdef class NumberPool:
         return result if drawn == n else result[:drawn].copy()
 
     cdef Py_ssize_t put(self, const int64_t[::1] numbers, int64_t[::1] out) noexcept nogil:
-        """Take numbers in, and return how many were drawn; their numbers are in `out`."""
+        """Take numbers in, write the drawn ones to `out`, and return their count."""
         cdef size_t m = self.places.shape[0], place
         cdef uint64_t fraction = philox_fraction(<uint32_t>(m + 1))
         cdef Py_ssize_t i = 0, n = numbers.shape[0], drawn = 0
@@ -236,13 +236,13 @@ cdef class NumberPool:
         return drawn
 
     def drain(self, limit=None):
-        """Draw what is left; the input has ended.
+        """Draw the remaining numbers; the input has ended.
 
         Args:
-            limit: How many at most; None for all.
+            limit: Maximum count; None for all.
 
         Returns:
-            An int64 array of the numbers drawn, in order.
+            An int64 array with the drawn numbers, in order.
 
         Raises:
             ValueError: `limit` is negative.
@@ -264,8 +264,8 @@ cdef class NumberPool:
 
 
 def built_with():
-    """Return what the modules were compiled with; `simd` lists the extensions that are used without asking the
-    processor, as every processor of this architecture has them."""
+    """Return the build information; `simd` lists the extensions used without asking the processor, because every
+    processor with this architecture has them."""
     return {
         "compiler": COMPILER.decode(),
         "standard": f"C++{STANDARD // 100 % 100}",

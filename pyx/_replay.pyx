@@ -1,4 +1,4 @@
-"""PlainRows: the columns of a replay buffer. An example like the first one is put into its row in one compiled step."""
+"""PlainRows: a replay buffer's columns. A matching example is stored in its row in one compiled step."""
 
 cimport cython
 cimport numpy as cnp
@@ -19,7 +19,7 @@ cdef object MISSING = object()
 
 
 cdef inline int put_number(object column, Py_ssize_t at, object value) except -1:
-    """Put a number into a column of its dtype."""
+    """Store a number in a column with its dtype."""
     cdef Array* rows = <Array*>column
     cdef int overflow = 0
     cdef char* row
@@ -35,7 +35,7 @@ cdef inline int put_number(object column, Py_ssize_t at, object value) except -1
 
 
 cdef inline bint is_large(object value):
-    """Whether a value is an int that int64 does not hold."""
+    """Return whether a value is an int outside the int64 range."""
     cdef int overflow = 0
     if not PyLong_CheckExact(value):
         return False
@@ -48,21 +48,19 @@ cdef class PlainRows:
     """Columns whose rows are examples: arrays and numbers, or dicts or tuples of these.
 
     Args:
-        columns: An array for each value of an example, with a row for each example. If one holds objects, no example
-            fits.
-        kinds: For each value, the types of the numbers that fit.
-        structure: The keys of an example that is a dict, in the order of the columns; the length of a tuple; None for
-            a single value.
+        columns: One array per example value, with one row per example. If one holds objects, no example fits.
+        kinds: For each value, the accepted number types.
+        structure: A dict example's keys, in column order; a tuple's length; None for a single value.
 
     Raises:
-        ValueError: A column does not hold such numbers.
+        ValueError: A column cannot hold these numbers.
 
     Thread safety: one thread at a time.
     """
 
     cdef list columns
-    cdef tuple kinds, keys              # keys: of a dict
-    cdef Py_ssize_t size, length        # of the columns; of a tuple, or -1
+    cdef tuple kinds, keys              # keys for a dict
+    cdef Py_ssize_t size, length        # row count; tuple length, or -1
     cdef bint usable
 
     def __cinit__(self, list columns not None, tuple kinds not None, structure):
@@ -82,12 +80,12 @@ cdef class PlainRows:
         self.length = structure if type(structure) is int else -1
 
     def fits(self, example):
-        """Return whether an example has the structure, types, dtypes and shapes of the columns."""
+        """Return whether an example has the columns' structure, types, dtypes and shapes."""
         values = self.values_of(example)
         return values is not None and self.alike(values)
 
     def put(self, Py_ssize_t at, example):
-        """Put an example into a row; return False if it does not fit, and nothing has changed.
+        """Store an example in a row; return False, without changes, if it does not fit.
 
         Raises:
             IndexError: There is no such row.
@@ -106,7 +104,7 @@ cdef class PlainRows:
         return True
 
     cdef list values_of(self, example):
-        """Return the values of an example, one per column; None if it has another structure."""
+        """Return an example's values, one per column; None if it has another structure."""
         cdef list values
         if not self.usable:
             return None
@@ -121,7 +119,7 @@ cdef class PlainRows:
         return values if values is not None and len(values) == len(self.columns) else None
 
     cdef bint alike(self, list values) except -1:
-        """Whether values have the types, dtypes and shapes of their columns."""
+        """Return whether values have their columns' types, dtypes and shapes."""
         cdef Py_ssize_t i
         for i in range(len(values)):
             if is_array(<PyObject*>values[i]):

@@ -1,8 +1,8 @@
-"""Kernels that resize images: each pixel of the result is one pixel, or a weighted sum of several. Where those lie and
-what they weigh is given for each axis; so one kernel serves several methods.
+"""Kernels for resizing images: each result pixel is a single input pixel, or a weighted sum of several. Input positions
+and weights are given per axis, so one kernel serves several methods.
 
-Images are [batch, height, width * channels]: the values of a row lie side by side. The GIL is released if the result
-is large.
+Images are [batch, height, width * channels], with each row's values next to each other. The GIL is released if the
+result is large.
 """
 
 from cpython.pystate cimport PyThreadState
@@ -11,7 +11,7 @@ from libc.stdlib cimport free, malloc
 
 from gil cimport give_up, take_back
 
-cdef Py_ssize_t LARGE = 16_384          # values of a result that pay for letting other threads run
+cdef Py_ssize_t LARGE = 16_384          # result values for which releasing the GIL pays
 
 ctypedef fused pixel:
     uint8_t
@@ -44,7 +44,7 @@ cdef int check_vector(const Py_ssize_t[::1] places, Py_ssize_t size) except -1:
 cdef Py_ssize_t width_of(
     Py_ssize_t batch, Py_ssize_t values, Py_ssize_t channels, Py_ssize_t results, bint side_by_side = True
 ) except -1:
-    """The width of images whose rows have so many values; ValueError if they do not fit."""
+    """Return the width of images with this many values per row; ValueError if they do not fit."""
     if not side_by_side:
         raise ValueError("expected images whose rows are contiguous, got some with gaps")
     if channels < 1 or values % channels or batch != results:
@@ -73,7 +73,7 @@ cdef void copy_nearest(
     for b in range(out.shape[0]):
         for y in range(out.shape[1]):
             row, made = &images[b, rows[y], 0], &out[b, y, 0]
-            if channels == 3:           # a fixed count is unrolled
+            if channels == 3:           # a constant count is unrolled
                 for x in range(columns.shape[0]):
                     source = row + 3 * columns[x]
                     made[0], made[1], made[2] = source[0], source[1], source[2]
@@ -113,7 +113,7 @@ def nearest_16(
     const uint16_t[:, :, :] images, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, Py_ssize_t channels,
     uint16_t[:, :, ::1] out
 ):
-    """As `nearest_8`, of 16 bits."""
+    """Copy as `nearest_8`, with 16 bits."""
     nearest(images, rows, columns, channels, out)
 
 
@@ -121,7 +121,7 @@ def nearest_32(
     const uint32_t[:, :, :] images, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, Py_ssize_t channels,
     uint32_t[:, :, ::1] out
 ):
-    """As `nearest_8`, of 32 bits."""
+    """Copy as `nearest_8`, with 32 bits."""
     nearest(images, rows, columns, channels, out)
 
 
@@ -129,12 +129,12 @@ def nearest_64(
     const uint64_t[:, :, :] images, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, Py_ssize_t channels,
     uint64_t[:, :, ::1] out
 ):
-    """As `nearest_8`, of 64 bits."""
+    """Copy as `nearest_8`, with 64 bits."""
     nearest(images, rows, columns, channels, out)
 
 
 cdef inline const float* floats_of(const pixel* row, Py_ssize_t size, float* room) noexcept nogil:
-    """The values of a row as floats, all at once: one by one, each would wait for the one before."""
+    """Return a row's values as floats, all at once: singly, each would wait for the previous one."""
     cdef Py_ssize_t i
     if pixel is float:
         return row
@@ -147,7 +147,7 @@ cdef inline const float* floats_of(const pixel* row, Py_ssize_t size, float* roo
 cdef void mix_columns(
     const float* row, const Py_ssize_t[:, ::1] columns, const float[::1] beside, Py_ssize_t channels, float* out
 ) noexcept nogil:
-    """Interpolate one row of an image between the columns `columns[0]` and `columns[1]`."""
+    """Interpolate one image row between the columns `columns[0]` and `columns[1]`."""
     cdef Py_ssize_t x, c
     cdef const float* left
     cdef const float* right
@@ -182,7 +182,7 @@ cdef void mix(
 ) noexcept nogil:
     cdef Py_ssize_t size = images.shape[2]
     cdef Py_ssize_t b, y, top, bottom, above, under
-    cdef Py_ssize_t[2] held             # the rows of the image that `scratch` has
+    cdef Py_ssize_t[2] held             # the image rows in `scratch`
     if not columns.shape[1]:
         return
     for b in range(out.shape[0]):
@@ -220,7 +220,7 @@ cdef int bilinear(
     check_shape(out.shape[2], columns.shape[1] * channels, "a row of the result")
     check_shape(scratch.shape[0], 2, "a column of the scratch")
     check_shape(scratch.shape[1], out.shape[2], "a row of the scratch")
-    cdef float* room = NULL             # for the values of a row
+    cdef float* room = NULL             # for a row of values
     if pixel is not float:
         room = <float*>malloc(images.shape[2] * sizeof(float))
         if room == NULL and images.shape[2]:
@@ -241,11 +241,11 @@ def bilinear_of_bytes(
 
     Args:
         images: [batch, height, width * channels].
-        rows: [2, height of the result], the rows above and below each position.
-        below: How far the position lies below the first of them.
+        rows: [2, result height], the rows above and below each position.
+        below: Distance of each position below the first row.
         columns, beside: The same, for columns.
-        channels: Values of a pixel.
-        scratch: [2, width of the result * channels].
+        channels: Values per pixel.
+        scratch: [2, result width * channels].
         out: The result.
     """
     bilinear(images, rows, below, columns, beside, channels, scratch, out)
@@ -256,7 +256,7 @@ def bilinear_of_floats(
     const Py_ssize_t[:, ::1] columns, const float[::1] beside, Py_ssize_t channels, float[:, ::1] scratch,
     float[:, :, ::1] out
 ):
-    """As `bilinear_of_bytes`."""
+    """Interpolate as `bilinear_of_bytes`."""
     bilinear(images, rows, below, columns, beside, channels, scratch, out)
 
 
@@ -264,7 +264,7 @@ cdef void add_rows(
     const pixel[:, :, ::1] images, Py_ssize_t b, Py_ssize_t y, const Py_ssize_t[:, ::1] rows,
     const float[:, ::1] weights, float[::1] out
 ) noexcept nogil:
-    """Compute the weighted sum of some rows of an image."""
+    """Compute the weighted sum of several image rows."""
     cdef Py_ssize_t i, t, row
     cdef float weight
     row, weight = rows[0, y], weights[0, y]
@@ -280,7 +280,7 @@ cdef void add_columns(
     const float[::1] row, const Py_ssize_t[:, ::1] columns, const float[:, ::1] weights, Py_ssize_t channels,
     float factor, float[:, :, ::1] out, Py_ssize_t b, Py_ssize_t y
 ) noexcept nogil:
-    """Compute the weighted sums of some columns of a row."""
+    """Compute the weighted sums of several columns in a row."""
     cdef Py_ssize_t x, t, c, at, source
     cdef float weight, red, green, blue
     if channels == 3:
@@ -347,10 +347,10 @@ def weighted_of_bytes(
 
     Args:
         images: [batch, height, width * channels].
-        rows: [taps, height of the result], the rows that go into each row of the result.
+        rows: [taps, result height], the rows that contribute to each result row.
         row_weights: Their weights.
         columns, column_weights: The same, for columns.
-        channels: Values of a pixel.
+        channels: Values per pixel.
         factor: Multiplies all sums.
         scratch: [width * channels].
         out: The result.
@@ -363,5 +363,5 @@ def weighted_of_floats(
     const Py_ssize_t[:, ::1] columns, const float[:, ::1] column_weights, Py_ssize_t channels, float factor,
     float[::1] scratch, float[:, :, ::1] out
 ):
-    """As `weighted_of_bytes`."""
+    """Sum as `weighted_of_bytes`."""
     weighted(images, rows, row_weights, columns, column_weights, channels, factor, scratch, out)

@@ -1,4 +1,4 @@
-"""Rows of arrays: copied by their numbers, and kept in slots."""
+"""Copy array rows by index, and store them in slots."""
 
 cimport cython
 cimport numpy as cnp
@@ -22,14 +22,14 @@ cnp.import_array()
 
 cdef enum:
     RELEASE = 32768             # bytes; releasing the GIL costs more than a smaller copy
-    RECYCLED = 1 << 17          # bytes of an array from which its memory is used again
-    SHARED = 32 << 20           # and up to which it is in another loop, as malloc would
+    RECYCLED = 1 << 17          # minimum array size, in bytes, for reusing its memory
+    SHARED = 32 << 20           # and maximum size for reuse in another loop, as in malloc
 
-cdef object RECYCLER = new_recycler(True)       # of all loops: at most three blocks stay
+cdef object RECYCLER = new_recycler(True)       # for all loops: it keeps at most three blocks
 
 
 def gathers(tuple arrays not None, Py_ssize_t rows, bint references=False):
-    """Whether rows of these arrays, each with so many, can be copied as bytes; or as `references`, if that is said."""
+    """Return whether these arrays, with `rows` rows each, can be copied as bytes, or as `references` if set."""
     for array in arrays:
         if type(array) is not cnp.ndarray or rank_of(<Array*>array) == 0 or dims_of(<Array*>array)[0] != rows:
             return False
@@ -44,7 +44,7 @@ def gathers(tuple arrays not None, Py_ssize_t rows, bint references=False):
 
 cdef void refer(PyObject** to, PyObject** rows, const int64_t[::1] numbers, Py_ssize_t at, Py_ssize_t n,
                 intp items) noexcept:
-    """Put the objects of n rows, of so many each, into a new array."""
+    """Put the objects from n rows, `size` per row, into a new array."""
     cdef PyObject* item
     cdef PyObject* old
     cdef Py_ssize_t i
@@ -59,7 +59,7 @@ cdef void refer(PyObject** to, PyObject** rows, const int64_t[::1] numbers, Py_s
 
 
 cdef object new_rows(Array* like, int rank, intp* dims, intp size, recycler):
-    """Return an array for rows of so many bytes; above SHARED in the memory of a recycler."""
+    """Return an array for rows with `size` bytes in total; above SHARED in a recycler's memory."""
     if size < RECYCLED:
         return empty_like(like, rank, dims)
     return recycled_array(RECYCLER if size <= SHARED else recycler, rank, dims, <object>descr_of(like))
@@ -67,16 +67,16 @@ cdef object new_rows(Array* like, int rank, intp* dims, intp size, recycler):
 
 @cython.final
 cdef class Gatherer:
-    """Copies rows of arrays into new arrays.
+    """Copies rows from arrays into new arrays.
 
     Args:
-        arrays: C-contiguous, with as many rows each: `gathers` says so.
+        arrays: C-contiguous arrays with equal row counts, accepted by `gathers`.
 
     Thread safety: every method may be called from every thread.
     """
 
     cdef tuple arrays
-    cdef object recycler                # of memory that is too large for the allocator to keep
+    cdef object recycler                # for memory too large for the allocator to keep
     cdef readonly Py_ssize_t size
 
     def __cinit__(self, tuple arrays not None):
@@ -88,7 +88,7 @@ cdef class Gatherer:
         self.arrays, self.recycler = arrays, None
 
     def take(self, const int64_t[::1] numbers not None):
-        """Return the rows with these numbers, of each array, in a list.
+        """Return the rows with these numbers, as a list with one array per input array.
 
         Raises:
             IndexError: There is no such row.
@@ -100,7 +100,7 @@ cdef class Gatherer:
         return [self.made(array, numbers, n, 0) for array in self.arrays]
 
     def runs(self, const int64_t[::1] starts not None, Py_ssize_t size):
-        """Return `size` rows from each of these on, of each array, in a list: arrays of one dimension more.
+        """Return `size` rows from each start on, as a list with one array per input array and one more dimension.
 
         Raises:
             IndexError: There are no such rows.
@@ -114,7 +114,7 @@ cdef class Gatherer:
         return [self.made(array, starts, starts.shape[0], size) for array in self.arrays]
 
     cdef object made(self, array, const int64_t[::1] numbers, Py_ssize_t n, Py_ssize_t size):
-        """Return n rows of an array, or n times `size` neighbouring rows."""
+        """Return n rows from an array, or n runs with `size` neighbouring rows each."""
         cdef Array* given = <Array*>array
         cdef intp[MAX_RANK + 1] dims
         cdef int rank = rank_of(given), axis, more = 1 if size else 0
@@ -147,7 +147,7 @@ cdef class Gatherer:
 
 
 cdef void copy_runs(char* to, const char* rows, const int64_t[::1] starts, intp row, intp run) noexcept:
-    """Copy the bytes of so many neighbouring rows from each of these on."""
+    """Copy the bytes of a run of neighbouring rows from each start on."""
     cdef Py_ssize_t i
     if starts.shape[0] * run >= RELEASE:
         with nogil:
@@ -160,26 +160,26 @@ cdef void copy_runs(char* to, const char* rows, const int64_t[::1] starts, intp 
 
 @cython.final
 cdef class RunGatherer:
-    """Copies rows of equal length out of flat arrays, such as mapped files, into new arrays.
+    """Copies rows with equal length out of flat arrays, such as mapped files, into new arrays.
 
-    Row i of an array begins at item i * stride. Rows are counted through all arrays; none spans two of them.
+    Row i in an array begins at item i * stride. Rows are counted through all arrays; none spans two arrays.
 
     Args:
-        arrays: Contiguous, of one dimension and the same dtype, without objects.
-        counts: How many rows each array has.
-        length: Items in a row.
-        stride: Items from the start of a row to that of the next.
+        arrays: Contiguous 1-D arrays with the same dtype, without objects.
+        counts: Row count per array.
+        length: Items per row.
+        stride: Items from one row's start to the next.
         shifts: For each array to return, how many items after its start a row begins.
 
     Raises:
-        ValueError: There are no arrays, they differ, or a row would end behind its array.
+        ValueError: There are no arrays, they differ, or a row would end after its array.
 
-    Thread safety: every method may be called from every thread. The copies release the GIL: a mapped file may have to
-    be read.
+    Thread safety: every method may be called from every thread. The copies release the GIL, as a mapped file may have
+    to be read.
     """
 
     cdef tuple arrays, shifts
-    cdef const int64_t[::1] ends        # how many rows this array and those before it have
+    cdef const int64_t[::1] ends        # row count up to and including each array
     cdef object recycler
     cdef readonly Py_ssize_t size, length, stride
 
@@ -196,7 +196,7 @@ cdef class RunGatherer:
         self.arrays, self.length, self.stride, self.shifts, self.recycler = arrays, length, stride, shifts, None
 
     def take(self, const int64_t[::1] numbers not None):
-        """Return the rows with these numbers in a list: an array of two dimensions for each shift.
+        """Return the rows with these numbers as a list with one 2-D array per shift.
 
         Raises:
             IndexError: There is no such row.
@@ -226,12 +226,12 @@ cdef class RunGatherer:
         return made
 
     def runs(self, starts, size):
-        """Return None: neighbouring rows are copied as any others."""
+        """Return None: neighbouring rows are copied like any others."""
         return None
 
 
 cdef Py_ssize_t array_of(const int64_t[::1] ends, int64_t number) noexcept:
-    """Return which array has a row: the first that ends behind it."""
+    """Return the index of the array with a row: the first one that ends after it."""
     cdef Py_ssize_t low = 0, high = ends.shape[0] - 1, middle
     while low < high:
         middle = (low + high) // 2
@@ -243,7 +243,7 @@ cdef Py_ssize_t array_of(const int64_t[::1] ends, int64_t number) noexcept:
 
 
 cdef void copy_from(char* to, const size_t[::1] addresses, intp offset, intp run) noexcept:
-    """Copy so many bytes from each of these addresses on, and an offset."""
+    """Copy `run` bytes from each address plus an offset."""
     cdef Py_ssize_t i
     with nogil:
         for i in range(addresses.shape[0]):
@@ -257,7 +257,7 @@ cdef inline RowSpan rows_of(column) noexcept:
 
 
 cdef inline void put_rows(RowSpan to, RowSpan rows, const int64_t[::1] slots) noexcept nogil:
-    """Copy as many rows into slots."""
+    """Copy one row into each slot."""
     cdef Py_ssize_t i
     if rows.n and in_order(slots, 0, rows.n):
         memcpy(to.at(slots[0]), rows.at(0), rows.n * rows.row)
@@ -268,10 +268,10 @@ cdef inline void put_rows(RowSpan to, RowSpan rows, const int64_t[::1] slots) no
 
 @cython.final
 cdef class RowSlots:
-    """Rows in slots: each is a row of every column. One that was taken leaves its slot free for another.
+    """Rows in slots, where a slot is one row in every column. Taking a row frees its slot.
 
     Args:
-        likes: Arrays like the columns: of the same dtypes, and of the same shapes but for the first dimension.
+        likes: Arrays like the columns: the same dtypes, and the same shapes except for the first dimension.
 
     Attributes:
         columns: The columns.
@@ -280,8 +280,8 @@ cdef class RowSlots:
     """
 
     cdef readonly list columns
-    cdef Py_ssize_t room                # for how many rows there is room
-    cdef Py_ssize_t spare               # slots that are free: the first ones of `free`
+    cdef Py_ssize_t room                # slot count
+    cdef Py_ssize_t spare               # number of free slots: the first ones in `free`
     cdef cnp.ndarray free
 
     def __cinit__(self, list likes not None):
@@ -293,10 +293,10 @@ cdef class RowSlots:
         self.free = np.empty(0, np.int64)
 
     def put(self, list rows not None):
-        """Put rows in: an array of them for each column.
+        """Add rows: one array per column.
 
         Returns:
-            An int64 array of their slots; None if they do not fit, and nothing has changed.
+            An int64 array with their slots; None, without changes, if they do not fit.
         """
         cdef Py_ssize_t i, n
         cdef int64_t[::1] slots, free
@@ -328,11 +328,11 @@ cdef class RowSlots:
         return found
 
     def take(self, const int64_t[::1] slots not None):
-        """Take rows out: return an array of them for each column.
+        """Remove rows, and return one array per column.
 
         Raises:
             IndexError: There is no such slot.
-            ValueError: More slots would be free than there are: one is taken twice.
+            ValueError: A slot is taken twice, so more slots would be free than exist.
         """
         cdef Py_ssize_t i, n = slots.shape[0]
         cdef int64_t[::1] free = self.free
@@ -348,20 +348,20 @@ cdef class RowSlots:
         return found
 
     def held(self):
-        """Return the slots that hold rows, ascending."""
+        """Return the slots in use, ascending."""
         there = np.ones(self.room, bool)
         there[self.free[:self.spare]] = False
         return np.flatnonzero(there)
 
     def change(self, list columns not None):
-        """Have other columns, with a row for each slot."""
+        """Replace the columns, with one row per slot."""
         for column in columns:
             if not is_array(<PyObject*>column) or not is_contiguous(<Array*>column) or len(column) != self.room:
                 raise ValueError(f"RowSlots: expected contiguous arrays of {self.room} rows, got {column!r:.80}")
         self.columns = columns
 
     cdef bint fit(self, column, rows, Py_ssize_t n) except -1:
-        """Whether an array has n rows like those of a column."""
+        """Return whether an array has n rows like those in a column."""
         cdef Array* mine = <Array*>column
         cdef Array* given = <Array*>rows
         if not is_array(<PyObject*>rows) or rank_of(given) != rank_of(mine) or dims_of(given)[0] != n:
@@ -372,7 +372,7 @@ cdef class RowSlots:
         return descr_of(given) == descr_of(mine) or are_equivalent(descr_of(given), descr_of(mine))
 
     cdef object taken(self, column, const int64_t[::1] slots):
-        """Return the rows of a column in these slots, which it forgets if they are objects."""
+        """Return a column's rows in these slots, and clear its object references."""
         cdef Array* array = <Array*>column
         cdef intp[MAX_RANK] dims
         cdef RowSpan source, made

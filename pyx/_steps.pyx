@@ -1,5 +1,5 @@
-"""The steps of a plan, followed in one compiled loop: a step costs 0.1 us besides its kernel, a third of what a loop in
-Python costs, and a plan for a small image has 10 to 50 of them.
+"""Run a plan's steps in one compiled loop: each step costs 0.1 us in addition to its kernel, a third of a Python loop,
+and a plan for a small image has 10 to 50 steps.
 """
 
 from cpython.object cimport PyObject
@@ -8,20 +8,20 @@ cdef extern from "Python.h":
     object PyObject_Vectorcall(object callable, PyObject* const* args, size_t count, PyObject* names)
 
 cdef enum:
-    ROOM = 16                           # values that a kernel is given without a tuple of them
+    ROOM = 16                           # values passed to a kernel without a tuple
 
 cdef class _Dead:
     def __repr__(self):
         return "DEAD"
 
 
-DEAD = _Dead()                          # the value of a tensor in the branch of a conditional that was not taken
+DEAD = _Dead()                          # a tensor's value in a conditional branch not taken
 
 
 cdef class _Step:
     cdef object kernel, given, op
     cdef tuple inputs, outputs, last
-    cdef Py_ssize_t output              # the place of the only output; -1 for none or several
+    cdef Py_ssize_t output              # place of the only output; -1 for none or several
     cdef bint stateful, guarded, merges, reads
 
     cdef object call(self, object run, list values):
@@ -41,7 +41,7 @@ cdef class _Step:
     cdef int take(self, object run, list values, set dead) except -1:
         cdef Py_ssize_t place
         if self.guarded and self.skipped(values, dead):
-            if not self.reads:          # a step that reads a variable for a Merge says nothing of the Merge
+            if not self.reads:          # a step that reads a variable for a Merge does not determine the Merge
                 dead.add(self.op)
             for place in (self.outputs if self.output < 0 else (self.output,)):
                 values[place] = DEAD
@@ -80,18 +80,18 @@ cdef class _Step:
 
 
 cdef class Steps:
-    """Steps, each after those whose values it takes.
+    """Steps, sorted so that each comes after those whose values it takes.
 
-    Thread safety: several threads may follow the same steps, each with its own values.
+    Thread safety: several threads may run the same steps, each with its own values.
 
     Args:
         steps: See `Step`.
-        merges: The types of operations that take the value of whichever branch was taken.
-        op_error: Called with the exception of a kernel and its operation, returns what to raise.
+        merges: Operation types that take the value from the branch taken.
+        op_error: Called with a kernel's exception and its operation, returns the exception to raise.
     """
     cdef tuple steps
     cdef object op_error
-    cdef Py_ssize_t size                # how many places the steps have
+    cdef Py_ssize_t size                # number of value places
 
     def __init__(self, steps, merges, op_error):
         cdef _Step made
@@ -116,11 +116,11 @@ cdef class Steps:
         self.steps = tuple(found)
 
     def follow(self, run, list values not None):
-        """Take all steps.
+        """Run all steps.
 
         Args:
             run: The run, which stateful kernels take as their first argument.
-            values: One for each place; those that no later step reads are dropped, to make room.
+            values: One per place; values that no later step reads are dropped, to save memory.
 
         Raises:
             OpError: A kernel failed.
@@ -135,12 +135,12 @@ cdef class Steps:
             raise self.op_error(error, step.op) from error.__cause__
 
     def take(self, Py_ssize_t number, run, list values not None, set dead not None):
-        """Take one step.
+        """Run one step.
 
         Args:
-            number: Of the step.
+            number: The step's index.
             run, values: As for `follow`.
-            dead: The operations that were skipped because they lie in a branch that is not taken; this adds to them.
+            dead: Operations skipped because their branch is not taken; this adds to them.
 
         Raises:
             OpError: The kernel failed.

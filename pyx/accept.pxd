@@ -1,4 +1,4 @@
-"""Which Python values a component accepts as they are, without conversion, and where their bytes lie."""
+"""Check whether a component accepts Python values without conversion, and find their bytes."""
 
 from cpython.bytes cimport PyBytes_CheckExact
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
@@ -65,7 +65,7 @@ cdef inline bint of_dtype(const Column* c, cnp.ndarray array) noexcept:
 
 
 cdef inline bint array_fits(Column* c, cnp.ndarray array, int lead) noexcept:
-    """Whether an array can be copied as it is; `lead` dimensions come before the component's own."""
+    """Return whether an array can be copied without conversion; `lead` dimensions come before the component's own."""
     cdef int i
     if not of_dtype(c, array):
         return False
@@ -99,7 +99,7 @@ cdef inline bint scalar_fits(Column* c, object value, Part* part) noexcept:
 
 
 cdef inline bint steady(PyObject* base):
-    """Whether memory that no array owns is a segment that a worker has filled: nobody else writes to it."""
+    """Return whether memory not owned by an array is a segment filled by a worker, so it stays unchanged."""
     while cnp.PyArray_Check(<object>base):
         base = <PyObject*>cnp.PyArray_BASE(<cnp.ndarray>base)
         if base == NULL:
@@ -108,8 +108,8 @@ cdef inline bint steady(PyObject* base):
 
 
 cdef inline bint lasts(cnp.ndarray array, bint given):
-    """Whether nobody else can write to an array: its memory is a bytes object, or it was given away and this is the
-    only reference left."""
+    """Return whether an array can no longer be written to: its memory is a bytes object, or it was given up and this is
+    the only reference left."""
     cdef PyObject* base = <PyObject*>cnp.PyArray_BASE(array)
     if base != NULL and not cnp.PyArray_ISWRITEABLE(array):
         return PyBytes_CheckExact(<object>base)
@@ -119,7 +119,7 @@ cdef inline bint lasts(cnp.ndarray array, bint given):
 
 
 cdef inline cnp.ndarray owner(cnp.ndarray array):
-    """The array that owns the memory of this one; None if something else owns it."""
+    """Return the array that owns this array's memory; None if something else owns it."""
     cdef PyObject* base = <PyObject*>cnp.PyArray_BASE(array)
     while base != NULL:
         if not cnp.PyArray_Check(<object>base):
@@ -130,9 +130,9 @@ cdef inline cnp.ndarray owner(cnp.ndarray array):
 
 
 cdef inline bint frozen(cnp.ndarray array):
-    """Whether an array is read-only, and so is the array that owns its memory.
+    """Return whether an array and the array that owns its memory are both read-only.
 
-    A mapped file is not owned by an array: if it were borrowed, the thread that wants batches would have to read it.
+    A mapped file is not owned by an array: if it were borrowed, the thread that consumes batches would have to read it.
     """
     cdef cnp.ndarray root
     if cnp.PyArray_ISWRITEABLE(array):
@@ -142,8 +142,8 @@ cdef inline bint frozen(cnp.ndarray array):
 
 
 cdef inline bint in_range(Span[int64_t] numbers, cnp.npy_intp rows) noexcept nogil:
-    """Whether all are from 0 to rows - 1: neither they nor what is left to the last one has a sign. Of sums and no
-    comparison the compiler makes vectors."""
+    """Return whether all numbers are in range(rows): neither they nor their distance to the last row is negative.
+    Without comparisons, the compiler can vectorise it."""
     cdef Py_ssize_t i
     cdef uint64_t signs = 0, last = <uint64_t>rows - 1
     for i in range(<Py_ssize_t>numbers.n):
@@ -152,7 +152,7 @@ cdef inline bint in_range(Span[int64_t] numbers, cnp.npy_intp rows) noexcept nog
 
 
 cdef inline object copied(Column* c, cnp.ndarray array):
-    """A C-contiguous copy of an array. NumPy's own function takes 70 ns more for a short row."""
+    """Return a C-contiguous copy. NumPy's own function takes 70 ns more for a short row."""
     if c.type_num < 0 or not cnp.PyArray_IS_C_CONTIGUOUS(array):
         return PyArray_NewCopy(array, cnp.NPY_CORDER)
     Py_INCREF(<object>descr_of(array))
@@ -162,7 +162,7 @@ cdef inline object copied(Column* c, cnp.ndarray array):
 
 
 cdef inline bint shape_fits(Column* c, cnp.ndarray array) noexcept:
-    """Whether an array has the shape of a component whose sizes may vary."""
+    """Return whether an array has the shape of a component with variable sizes."""
     cdef int i
     if c.ndim < 0:
         return True
@@ -175,8 +175,8 @@ cdef inline bint shape_fits(Column* c, cnp.ndarray array) noexcept:
 
 
 cdef inline bint row_fits(Column* c, object value, Part* part, bint given):
-    """As `fits`, for a component whose rows have a fixed size. Views are made from addresses: acquiring one for a
-    single value would take 106 ns, and an enqueue of a number takes 60."""
+    """Check as `fits`, for a component with fixed-size rows. Views are made from addresses: acquiring one for a single
+    value would take 106 ns, compared with 60 ns for enqueueing a number."""
     part.ref = NULL
     part.chosen = False
     if not cnp.PyArray_CheckExact(value):
@@ -190,7 +190,7 @@ cdef inline bint row_fits(Column* c, object value, Part* part, bint given):
 
 
 cdef inline bint own_array_fits(Column* c, object value, Part* part, bint given, list copies):
-    """As `fits`, for arrays whose shape may vary: the queue keeps its own, unless nobody writes to them."""
+    """Check as `fits`, for arrays with variable shape: the queue keeps a copy, unless they can no longer change."""
     if not cnp.PyArray_CheckExact(value) or not of_dtype(c, <cnp.ndarray>value):
         return False
     if not shape_fits(c, <cnp.ndarray>value):
@@ -204,10 +204,10 @@ cdef inline bint own_array_fits(Column* c, object value, Part* part, bint given,
 
 
 cdef inline bint fits(Column* c, object value, Part* part, bint converted, bint given, list copies):
-    """Whether one value can be stored as it is; `part` then says where it lies. An array that was `given` away, so that
-    the tuple of values has the only reference left, need not be copied; where one of varying shape has to be, `copies`
-    keeps the copy; without `copies` it does not change. Copying here and not in Python's `_convert` saves 4 us an
-    element."""
+    """Return whether one value can be stored without conversion; `part` then has its location. An array that was
+    `given` up, so that only the values tuple refers to it, need not be copied; `copies` keeps the copy of any other
+    array with variable shape. Without `copies` it must not change. Copying here rather than in Python's `_convert`
+    saves 4 us per element."""
     if c.form == ROWS:
         return row_fits(c, value, part, given)
     part.refs = &part.ref
@@ -218,14 +218,14 @@ cdef inline bint fits(Column* c, object value, Part* part, bint converted, bint 
 
 
 cdef inline Py_ssize_t many_fit(Column* c, object value, Part* part, bint converted, bint given):
-    """How many rows there are if all can be stored as they are; else -1. An array that was `given` away is kept until
-    its last row leaves, so only give arrays to queues from which rows leave in order."""
+    """Return the row count if all can be stored without conversion; else -1. An array that was `given` up is kept until
+    its last row leaves, so only give up arrays to queues where rows leave in order."""
     cdef Py_ssize_t n
     if c.form == ROWS:
         if not cnp.PyArray_CheckExact(value) or not array_fits(c, <cnp.ndarray>value, 1):
             return -1
         n = cnp.PyArray_DIM(<cnp.ndarray>value, 0)
-        # 106 ns less than to acquire a view, of 350 that a block of 128 numbers takes in and out.
+        # 106 ns less than acquiring a view, out of 350 for a block of 128 numbers in and out.
         part.rows = rows_at(<char*>cnp.PyArray_DATA(<cnp.ndarray>value), n, c.slab.row)
         part.chosen = False
         part.ref = NULL
@@ -245,7 +245,7 @@ cdef inline bint are_row_numbers(cnp.ndarray numbers) noexcept:
 
 
 cdef inline Py_ssize_t chosen_fit(Column* c, cnp.ndarray array, cnp.ndarray numbers, Part* part):
-    """As `many_fit`, for the rows with those numbers of an array that does not change; `numbers` are int64."""
+    """Check as `many_fit`, for rows of an array that does not change; `numbers` has their int64 indices."""
     cdef Py_ssize_t n, rows
     if c.form != ROWS or array is None or not array_fits(c, array, 1) or not are_row_numbers(numbers):
         return -1
@@ -259,7 +259,7 @@ cdef inline Py_ssize_t chosen_fit(Column* c, cnp.ndarray array, cnp.ndarray numb
 
 
 cdef inline bint out_fits(const Column* c, object out, size_t n, bint cut):
-    """Whether `dequeue_many` can write n rows into `out`: into all of it, or with `cut` into its first n rows."""
+    """Return whether `dequeue_many` can write n rows into `out`: or with `cut` into its first n."""
     cdef cnp.ndarray array
     cdef size_t rows
     cdef int i

@@ -1,12 +1,12 @@
-"""Batches that are made as their rows come: one copy instead of two.
+"""Batches assembled as their rows arrive: one copy instead of two.
 
-A large row that enters a first-in first-out queue by itself is copied into memory of the queue, and with the others of
-its batch once more when they leave. Once two batches of the same size have left, the rows of the next ones go to where
-they will lie in them: a block is an array of as many rows as a batch, whose rows the slots borrow. A dequeue that takes
-exactly the rows of a block gets the block itself (`whole_array` in leave.pxd). Anything else copies its rows out of it,
-as out of slots: after a batch of another size, or where two producers overtook each other.
+A large row that enters a FIFO queue singly is copied into the queue's memory, and copied again into its batch when it
+leaves. Once two batches with the same size have left, later rows are copied directly to their final position: a block
+is an array with one batch of rows, borrowed by slots. A dequeue that takes exactly a block's rows gets the block itself
+(`whole_array` in leave.pxd). Any other dequeue copies its rows out, as from slots: after a batch with another size, or
+where one producer overtook another.
 
-All of this is touched with the GIL held, and does not happen in a build of Python without it.
+All this needs the GIL, and is disabled in a Python build without it.
 """
 
 from cpython.object cimport PyObject
@@ -22,22 +22,22 @@ cdef extern from *:
     """
     bint ASSEMBLES "pipeline_assembles"
 
-cdef struct ColumnBlock:              # of one column
-    PyObject* array             # the one that is being filled, or NULL
-    size_t rows                 # how many it has
-    size_t filled               # how many of them slots have borrowed
-    size_t last                 # rows of the last batch
-    size_t batch                # the same, if the one before had as many; else 0
+cdef struct ColumnBlock:              # for one column
+    PyObject* array             # the array being filled, or NULL
+    size_t rows                 # its row count
+    size_t filled               # rows borrowed by slots
+    size_t last                 # rows in the last batch
+    size_t batch                # the same, if the one before had equally many; else 0
 
 
 cdef inline void note_batch(ColumnBlock* b, size_t n) noexcept:
-    """Note that a batch of n rows leaves."""
+    """Record that a batch with n rows leaves."""
     b.batch = n if b.last == n and n > 1 else 0
     b.last = n
 
 
 cdef inline void drop_block(ColumnBlock* b) noexcept:
-    """Begin no row in this block any more. The slots keep theirs."""
+    """Stop adding rows to this block. The slots keep theirs."""
     cdef PyObject* array = b.array
     b.array = NULL
     Py_XDECREF(array)
@@ -51,7 +51,7 @@ cdef inline void open_block(ColumnBlock* b, object array, size_t rows) noexcept:
 
 
 cdef inline size_t next_row(ColumnBlock* b) noexcept:
-    """The next row of the block; the caller has a reference to its array, or takes one before anything else."""
+    """Return the block's next row; the caller must own or first take a reference to its array."""
     cdef PyObject* array = b.array
     b.filled += 1
     if b.filled == b.rows:

@@ -1,7 +1,7 @@
-"""Large rows that are not copied in: a slot borrows a row, noting its address and owning a reference to its array.
+"""Large rows held without copying: a slot borrows a row by its address and owns a reference to its array.
 
-Such a row is copied once, into the batch. References are touched with the GIL held; addresses need no lock, as a slot
-belongs to one call at a time.
+Such a row is copied once, into the batch. References are accessed with the GIL held; addresses need no lock, because a
+slot belongs to one call at a time.
 """
 
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
@@ -12,7 +12,7 @@ from span cimport RowSpan, Span, slot_t
 
 cdef struct Borrowed:
     const char* row
-    PyObject* array             # NULL: nothing is borrowed, the row lies in the slab
+    PyObject* array             # NULL: nothing is borrowed; the row is in the slab
 
 
 cdef inline Borrowed* borrowed(const Slab* s, int bits, slot_t slot) noexcept nogil:
@@ -27,7 +27,7 @@ cdef inline void borrow_row(Borrowed* each, const char* row, PyObject* array) no
 
 cdef inline void borrow(const Slab* s, int bits, Span[slot_t] slots, size_t n, PyObject* array,
                         RowSpan rows, size_t at) noexcept:
-    """Let n slots that borrow nothing borrow the rows of an array from `at` on."""
+    """Let n empty slots borrow an array's rows from `at` on."""
     cdef size_t k
     for k in range(n):
         borrow_row(borrowed(s, bits, slots[k]), rows.at(at + k), array)
@@ -35,14 +35,14 @@ cdef inline void borrow(const Slab* s, int bits, Span[slot_t] slots, size_t n, P
 
 cdef inline void borrow_chosen(const Slab* s, int bits, Span[slot_t] slots, size_t n, PyObject* array,
                                RowSpan rows, Span[int64_t] numbers, size_t at) noexcept:
-    """The same for the rows of the numbers from `at` on."""
+    """Let n empty slots borrow the rows selected by the numbers from `at` on."""
     cdef size_t k
     for k in range(n):
         borrow_row(borrowed(s, bits, slots[k]), rows.at(numbers[at + k]), array)
 
 
 cdef inline void return_rows(const Slab* s, int bits, Span[slot_t] slots, size_t begin, size_t end) noexcept:
-    """Drop the references. That may run any code, so the slot forgets first."""
+    """Drop the references. The slot clears them first, because dropping may run any code."""
     cdef PyObject* array
     cdef Borrowed* each
     cdef size_t k

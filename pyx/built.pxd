@@ -1,8 +1,8 @@
-"""What the modules were compiled with, as the compiler tells it."""
+"""Build information, as reported by the compiler."""
 
 cdef extern from *:
     """
-    #include <limits.h>   /* a header of the C library: it brings its version along */
+    #include <limits.h>   /* a C library header, which includes the library version */
 
     #define PIPELINE_TEXT_OF(x) #x
     #define PIPELINE_TEXT(x) PIPELINE_TEXT_OF(x)
@@ -31,6 +31,6 @@ cdef extern from *:
     const char* COMPILER "PIPELINE_COMPILER"
     const char* LIBC "PIPELINE_LIBC"
     const char* SIMD "PIPELINE_SIMD"
-    const char* NUMPY "PIPELINE_NUMPY"      # setup.py knows it
+    const char* NUMPY "PIPELINE_NUMPY"      # from setup.py
     long STANDARD "__cplusplus"
     unsigned long CYTHON "CYTHON_HEX_VERSION"

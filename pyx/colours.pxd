@@ -1,4 +1,4 @@
-"""Hue and saturation of colours [pixels, 3], in any memory."""
+"""Hue and saturation for colours [pixels, 3], in any memory."""
 
 cdef extern from "<cmath>" namespace "std" nogil:
     float fabs(float)
@@ -9,7 +9,7 @@ cdef enum:
 
 cdef extern from * nogil:
     """
-    /* Compilers use the instructions for a minimum and a maximum if they do not know the limits. */
+    /* Compilers emit minimum and maximum instructions only if they do not know the limits. */
     static volatile float pipeline_unit[] = {0, 1};
     """
     const volatile float* UNIT "pipeline_unit"
@@ -39,10 +39,10 @@ cdef inline void recolour(
 ) noexcept nogil:
     """Turn the hue by `delta` sixths of a turn, from 0 to 6; multiply the saturation by `scale` if it is `scaled`.
 
-    Each component is the largest one less a part of the range of the three. The hue gives that part, and the
-    saturation the range. The result may take the place of the pixels.
+    Each component is the largest one minus a fraction of the component range. The hue determines the fraction, and the
+    saturation the range. The result may overwrite the pixels.
     """
-    # A step at a time, of so many pixels as stay in L1: all at once needs more registers than there are.
+    # One step at a time, over as many pixels as stay in L1: all steps at once need more registers than there are.
     cdef float[TILE] reds, greens, blues, hues, highs, ranges
     cdef float one = 1, two = 2, three = 3, four = 4, six = 6, least = 1e-30, low = UNIT[0], full = UNIT[1]
     cdef float red, green, blue, high, spread, norm, hue

@@ -1,7 +1,7 @@
-"""Columns: what the slots hold for each component, and how that is written, read and dropped.
+"""Columns: the slots' storage for each component, with functions to write, read and drop it.
 
-A row of fixed size lies in a slab, or, if it is large and its array does not change, is borrowed (borrowed.pxd).
-Anything else is a reference in a list, where the garbage collector sees it, and is touched with the GIL held.
+A fixed-size row is stored in a slab, or, if it is large and its array does not change, is borrowed (borrowed.pxd).
+Anything else is a reference in a list, visible to the garbage collector, and accessed with the GIL held.
 """
 
 from cpython.list cimport PyList_GET_ITEM, PyList_SET_ITEM
@@ -20,14 +20,14 @@ from span cimport RowSpan, Span, rows_at, slot_t, within
 from stacking cimport Array, dims_of
 
 cdef enum:
-    LARGE = 2048                # bytes from which a row may be borrowed
-    LARGE_ALONE = 16384         # and one that has an array of its own
-    NOGIL_BYTES = 32768         # releasing the GIL and taking it back costs as much as copying about this much
+    LARGE = 2048                # minimum bytes for borrowing a row
+    LARGE_ALONE = 16384         # and for borrowing a row with its own array
+    NOGIL_BYTES = 32768         # releasing and retaking the GIL costs as much as copying about this much
 
 cdef extern from *:
     """
-    /* Whether nobody else has an object than those who own n references: no other one, and no weak one from which one
-       could be made. */
+    /* Returns whether the owners of n references are an object's only owners, without a weak reference for making
+       another. */
     static inline int pipeline_sole(PyObject* value, size_t n) {
     #if defined(Py_GIL_DISABLED)
         return 0;
@@ -37,11 +37,11 @@ cdef extern from *:
     #endif
     }
 
-    /* Set once, before the slots that it speaks of are given out: whoever gets one of them sees it. */
+    /* Set once, before the affected slots are given out, so their users see it. */
     #define pipeline_set(flag) __atomic_store_n(&(flag), 1, __ATOMIC_RELAXED)
     #define pipeline_is_set(flag) __atomic_load_n(&(flag), __ATOMIC_RELAXED)
 
-    /* Whoever sees the width sees the columns too. */
+    /* A thread that sees the width sees the columns too. */
     #define pipeline_publish_width(columns, value) __atomic_store_n(&(columns)->width, value, __ATOMIC_RELEASE)
     #define pipeline_width(columns) __atomic_load_n(&(columns)->width, __ATOMIC_ACQUIRE)
     """
@@ -54,27 +54,27 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef enum Form:
     ROWS                        # fixed size, in a slab
-    BYTES                       # a reference to bytes; arrays of them where the component is not a scalar
-    OBJECT                      # a reference to anything
-    ARRAY                       # a reference to an array of the queue's own, of varying shape
+    BYTES                       # a reference to bytes, or to arrays with bytes if the component is not a scalar
+    OBJECT                      # a reference to any object
+    ARRAY                       # a reference to an array owned by the queue, with variable shape
 
-cdef struct Column:             # of one component
+cdef struct Column:             # one component
     Form form
-    bint lends                  # rows so large that they may be borrowed
-    bint borrows                # and some were
-    bint assembles              # rows so large that batches are made of them as they come; see blocks.pxd
-    int type_num                # of a native NumPy number; else -1
+    bint lends                  # rows are large enough for borrowing
+    bint borrows                # and some are borrowed
+    bint assembles              # rows are large enough to assemble batches as they arrive; see blocks.pxd
+    int type_num                # native NumPy number type; else -1
     int ndim                    # -1: any shape
     cnp.npy_intp* dims          # -1: any size
-    void* scalar_type           # of a native NumPy number, else NULL
-    void* descr                 # `Engine._dtypes` owns it
-    PyObject* recycler          # of rows: memory for large batches; the column owns it
-    Slab slab                   # of rows: their bytes
-    Slab borrowed               # of rows that may be borrowed: from where
-    ColumnBlock block                 # of large rows: the batch that is being made
-    void* lists[CHUNKS]         # of the other forms: chunks of references; `QueueColumns.lists` owns them
+    void* scalar_type           # native NumPy scalar type, else NULL
+    void* descr                 # owned by `Engine._dtypes`
+    PyObject* recycler          # for rows: memory for large batches, owned by the column
+    Slab slab                   # for rows: their bytes
+    Slab borrowed               # for borrowed rows: their addresses
+    ColumnBlock block                 # for large rows: the batch being assembled
+    void* lists[CHUNKS]         # for the other forms: reference chunks, owned by `QueueColumns.lists`
 
-cdef union Number:              # of any native type
+cdef union Number:              # any native type
     int8_t int8
     int16_t int16
     int32_t int32
@@ -86,25 +86,25 @@ cdef union Number:              # of any native type
     double float64
     char[32] bytes
 
-cdef cppclass Part:             # where one component of a call is copied from
-    RowSpan rows                   # of rows; one for a single element
-    Span[int64_t] numbers       # which of them, if they are chosen
+cdef cppclass Part:             # the source of one component in a call
+    RowSpan rows                   # for rows; one for a single element
+    Span[int64_t] numbers       # the selected ones, if chosen
     bint chosen
-    PyObject** refs             # of the other forms
-    PyObject* ref               # of rows: the array that they are borrowed from, or NULL
-    Number number               # of rows: the only one, where it comes as an object
+    PyObject** refs             # for the other forms
+    PyObject* ref               # for rows: the array to borrow from, or NULL
+    Number number               # for rows: a single one passed as an object
 
 cdef struct QueueColumns:
     Column* column
-    int width                   # components; 0 until they are known
-    size_t row_bytes            # of all slabs together
-    size_t piece                # rows of one enqueue_many that are written before they are stored
-    bint direct                 # values may be taken without `_convert`: the queue has no names
+    int width                   # component count; 0 until known
+    size_t row_bytes            # total for all slabs
+    size_t piece                # rows of one enqueue_many to write before storing them
+    bint direct                 # values need no `_convert`: the queue has no names
     bint small                  # an element is a few small rows
-    bint quick                  # or has references beside them: it may take the fast path
+    bint quick                  # or also has references: it may take the fast path
     bint batches                # every component can be batched
     bint assembles              # some component has such rows
-    PyObject* lists             # a dict that owns the chunks of references; `Engine` owns it
+    PyObject* lists             # a dict with the reference chunks, owned by `Engine`
 
 
 cdef extern from *:
@@ -113,7 +113,7 @@ cdef extern from *:
 
 
 cdef inline object empty(const Column* c, size_t n, bint many):
-    """A fresh array for one row, or for n."""
+    """Return a new array for one row, or for n."""
     cdef cnp.npy_intp[64] dims
     cdef int i, lead = 1 if many else 0
     dims[0] = n
@@ -126,13 +126,13 @@ cdef inline object empty(const Column* c, size_t n, bint many):
 
 
 cdef inline PyObject* reference(const Column* c, int bits, slot_t slot) noexcept:
-    """What a slot refers to, borrowed."""
+    """Return a slot's object, borrowed."""
     cdef int chunk = bit_length(slot >> bits)
     return PyList_GET_ITEM(<object>c.lists[chunk], slot - chunk_first(bits, chunk))
 
 
 cdef inline void swap_reference(const Column* c, int bits, slot_t slot, PyObject* value) noexcept:
-    """Let a slot refer to something else. Dropping the old object may run any code, so it comes last."""
+    """Replace a slot's object. The old one is dropped last, because that may run any code."""
     cdef int chunk = bit_length(slot >> bits)
     cdef Py_ssize_t place = slot - chunk_first(bits, chunk)
     cdef PyObject* old = PyList_GET_ITEM(<object>c.lists[chunk], place)
@@ -142,10 +142,10 @@ cdef inline void swap_reference(const Column* c, int bits, slot_t slot, PyObject
 
 
 cdef inline bint take_place(Column* c, int bits, slot_t slot) except -1:
-    """Let a slot borrow the next row of the batch that is being made, or that begins here."""
+    """Let a slot borrow the next row in the current batch, or in a new one."""
     if c.block.array == NULL:
         array = empty(c, c.block.batch, True)
-        if c.block.array == NULL:       # the collector may have run anything
+        if c.block.array == NULL:       # the collector may have run any code
             open_block(&c.block, array, <size_t>cnp.PyArray_DIM(<cnp.ndarray>array, 0))
     array = <object>c.block.array
     set_flag(c.borrows)
@@ -156,8 +156,8 @@ cdef inline bint take_place(Column* c, int bits, slot_t slot) except -1:
 
 cdef inline void take_places(QueueColumns* columns, int bits, slot_t slot, const Part* parts, size_t before,
                              bint crowded) noexcept:
-    """Let the large rows of one element go to the batches that they will leave in. A batch begins only where whole
-    ones leave before it; `before` elements do, and other calls too if it is `crowded`."""
+    """Assign one element's large rows to the batches in which they will leave. A batch starts only after whole batches;
+    `before` counts earlier elements, and if it is `crowded`, other calls' elements too."""
     cdef Column* c
     cdef int i
     for i in range(columns.width):
@@ -170,11 +170,11 @@ cdef inline void take_places(QueueColumns* columns, int bits, slot_t slot, const
             try:
                 take_place(c, bits, slot)
             except MemoryError:
-                c.block.batch = 0       # then the row lies in the slot
+                c.block.batch = 0       # then the row is stored in the slot
 
 
 cdef inline void write_place(const Column* c, int bits, slot_t slot, RowSpan rows, size_t at) noexcept nogil:
-    """Copy a row to the place that `take_places` has found for it. `c.block` may be another one by now."""
+    """Copy a row to the place found by `take_places`. By now `c.block` may be another one."""
     cdef const Borrowed* found = borrowed(&c.borrowed, bits, slot)
     cdef char* place = <char*>found.row
     if c.slab.row >= STREAM_ROW and dims_of(<Array*>found.array)[0] * c.slab.row >= STREAM_BATCH:
@@ -201,7 +201,7 @@ cdef inline void write_rows(const QueueColumns* columns, int bits, Span[slot_t] 
 
 
 cdef inline size_t copied_bytes(const QueueColumns* columns, const Part* parts) noexcept nogil:
-    """How much of one element is copied."""
+    """Return how many bytes are copied for one element."""
     cdef size_t total = columns.row_bytes
     cdef int i
     for i in range(columns.width):
@@ -212,7 +212,7 @@ cdef inline size_t copied_bytes(const QueueColumns* columns, const Part* parts) 
 
 cdef inline void write(QueueColumns* columns, int bits, Span[slot_t] slots, size_t n, const Part* parts,
                        size_t at) noexcept:
-    """Put n elements, from number `at` of the parts on, into their slots."""
+    """Write n elements, starting at index `at` in the parts, into their slots."""
     cdef Column* c
     cdef size_t k
     cdef int i
@@ -235,7 +235,7 @@ cdef inline void write(QueueColumns* columns, int bits, Span[slot_t] slots, size
 
 
 cdef inline const char* row_in(const Column* c, int bits, slot_t slot) noexcept nogil:
-    """Where a row lies: in the array that it is borrowed from, or in the slab."""
+    """Return a row's address: in the array it is borrowed from, or in the slab."""
     cdef const Borrowed* each = borrowed(&c.borrowed, bits, slot)
     if each.array != NULL:
         return each.row
@@ -250,7 +250,7 @@ cdef inline void read_borrowed(const Column* c, int bits, Span[slot_t] slots, si
     cdef const char* following = NULL
     while i < n:
         length = 0
-        while True:             # neighbours are one copy
+        while True:             # neighbours are copied together
             length += 1
             if i + length == n:
                 break
@@ -278,7 +278,7 @@ cdef inline void read_nogil(const Column* c, int bits, Span[slot_t] slots, size_
 
 
 cdef inline void read_rows(const Column* c, int bits, Span[slot_t] slots, size_t n, char* out) noexcept:
-    """Copy the rows of n slots to `out`, which has room for as many: an address, as `out` may be a single number."""
+    """Copy the rows in n slots to `out`, an address because `out` may be a single number."""
     cdef RowSpan rows = rows_at(out, n, c.slab.row)
     if n * c.slab.row < NOGIL_BYTES:
         read_nogil(c, bits, slots, n, rows)
@@ -289,8 +289,8 @@ cdef inline void read_rows(const Column* c, int bits, Span[slot_t] slots, size_t
 
 cdef inline void read_references(const Column* c, int bits, Span[slot_t] slots, size_t n,
                                  PyObject** out) noexcept:
-    """Put what n slots refer to into an array of objects, one by one: NumPy would ask each element whether it is an
-    array itself. What was there is dropped last, as that may run any code."""
+    """Store the objects from n slots in an object array, one at a time: NumPy would test whether each element is itself
+    an array. Old objects are dropped last, because that may run any code."""
     cdef PyObject* old
     cdef size_t k
     for k in range(n):
@@ -313,10 +313,10 @@ cdef inline void drop_references(const QueueColumns* columns, int bits, Span[slo
 
 
 cdef inline void close_recyclers(QueueColumns* columns) noexcept:
-    """Free the memory that is kept for batches to come, and keep none from now on."""
+    """Free the memory kept for later batches, and keep none from now on."""
     cdef int i
     for i in range(columns.width):
-        if columns.column[i].assembles:     # else blocks are not touched, as no lock guards them without the GIL
+        if columns.column[i].assembles:     # otherwise leave blocks alone: without the GIL no lock guards them
             columns.column[i].block.batch = 0
             drop_block(&columns.column[i].block)
         if columns.column[i].recycler != NULL:

@@ -1,4 +1,4 @@
-"""Describing the components: from (dtype, form, shape) to columns."""
+"""Turn component descriptions (dtype, form, shape) into columns."""
 
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from libc.stdint cimport INT32_MAX
@@ -20,7 +20,7 @@ from state cimport FIFO, PRIORITY, Queue
 from span cimport slot_t
 
 cdef enum:
-    MOST_BITS = 48              # of the bytes of a row: no memory has more, and sums of these do not wrap around
+    MOST_BITS = 48              # for row bytes: no memory has more, and sums do not overflow
 
 
 cdef inline int check_order(int order, size_t capacity, size_t min_after_dequeue) except -1:
@@ -32,7 +32,7 @@ cdef inline int check_order(int order, size_t capacity, size_t min_after_dequeue
 
 
 cdef inline int check_component(object dtype, int form, tuple shape) except -1:
-    """Raise if a slot could not hold such a component."""
+    """Raise if a slot could not hold this component."""
     if not cnp.PyArray_DescrCheck(dtype):
         raise TypeError(f"expected a dtype, got {type(dtype).__name__}")
     if form != <int>ROWS and form != <int>BYTES and form != <int>OBJECT and form != <int>ARRAY:
@@ -48,7 +48,7 @@ cdef inline int check_component(object dtype, int form, tuple shape) except -1:
 
 
 cdef inline int describe_column(Column* c, object dtype, int form, object shape) except -1:
-    """Fill in the column of one component; the sizes of a shape, and the shape itself, may be None for unknown."""
+    """Fill in one component's column; a None shape or size is unknown."""
     cdef int k
     check_component(dtype, form, shape)
     c.form = <Form>form
@@ -77,7 +77,7 @@ cdef inline int describe_column(Column* c, object dtype, int form, object shape)
 
 
 cdef inline void forget_columns(Column* column, int width) noexcept:
-    """Free what `describe_column` has allocated."""
+    """Free everything allocated by `describe_column`."""
     cdef int i
     for i in range(width):
         Py_XDECREF(column[i].recycler)
@@ -86,8 +86,8 @@ cdef inline void forget_columns(Column* column, int width) noexcept:
 
 
 cdef inline int describe(Queue* q, QueueColumns* columns, object owner, list components) except -1:
-    """Set the components: a list of (dtype, form, shape). Once: whatever allocates may run a finaliser that enqueues
-    the first element itself, so the last look is just before the change."""
+    """Set the components once: a list of (dtype, form, shape). Allocating may run a finaliser that enqueues the first
+    element itself, so the last check comes just before the change."""
     cdef int width = len(components), i
     cdef size_t total = 0
     cdef Column* column = <Column*>calloc(max(1, width), sizeof(Column))

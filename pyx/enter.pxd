@@ -1,6 +1,6 @@
-"""Entering: the values of an enqueue are matched with the components, written into free slots, and stored.
+"""Enqueueing: match values with components, write them into free slots, and store these.
 
-Writing happens without the lock, between two short holds of it: one claims free slots, the other stores their numbers.
+Writing needs no lock: one short hold before it claims free slots, another one after it stores their numbers.
 """
 
 from cpython.object cimport PyObject
@@ -21,14 +21,14 @@ from waiting cimport Guard, check_process, deadline_of, guard_attempt, park, ste
 
 cdef extern from *:
     """
-    static PyObject* pipeline_rows_type = NULL;     /* the class Rows of pipeline.queues.rows */
+    static PyObject* pipeline_rows_type = NULL;     /* class Rows from pipeline.queues.rows */
     """
     PyObject* rows_type "pipeline_rows_type"
     PyObject* type_of "(PyObject*)Py_TYPE"(PyObject* value)
 
 cdef extern from *:
     """
-    /* Room to say where each component of a call is copied from: on the stack, or beside it if they are many. */
+    /* One part per component in a call: on the stack, or allocated if there are many. */
     template <class P> struct pipeline_parts {
         P few[8];
         P* parts = few;
@@ -47,12 +47,12 @@ cdef extern from *:
 # Matching values with components --------------------------------------------------------------------------------------
 
 cdef inline bint is_direct(const QueueColumns* columns) noexcept:
-    """Whether values may be taken as they come, without `_convert`. The width is read first: it is published last."""
+    """Return whether values need no `_convert`. The width is read first, because it is published last."""
     return width_of(columns) > 0 and columns.direct
 
 
 cdef inline tuple values_of(object vals):
-    """The values of an element: a list or tuple is always the list of components."""
+    """Return an element's values: a list or tuple is always the list of components."""
     if type(vals) is tuple:
         return vals
     if isinstance(vals, (list, tuple)):
@@ -62,7 +62,7 @@ cdef inline tuple values_of(object vals):
 
 cdef inline bint fit(const QueueColumns* columns, tuple values, Part* parts, bint converted, list copies,
                      bint given) except -1:
-    """Whether the values of one element can be stored as they are; see `fits`."""
+    """Return whether one element's values can be stored without conversion; see `fits`."""
     cdef int i
     if PyTuple_GET_SIZE(values) != columns.width:
         return False
@@ -73,7 +73,7 @@ cdef inline bint fit(const QueueColumns* columns, tuple values, Part* parts, bin
 
 
 cdef inline Py_ssize_t rows_fit(Column* c, PyObject* value, Part* part, bint converted, bint given) except -2:
-    """How many rows a value of one component holds if all can be stored as they are; else -1. See `many_fit`."""
+    """Return one component value's row count if all can be stored without conversion; else -1. See `many_fit`."""
     if type_of(value) == rows_type:
         chosen = <object>value
         return chosen_fit(c, chosen.array, chosen.numbers, part)
@@ -81,7 +81,7 @@ cdef inline Py_ssize_t rows_fit(Column* c, PyObject* value, Part* part, bint con
 
 
 cdef inline Py_ssize_t rows_of(const QueueColumns* columns, object owner, int index, PyObject* value) except -2:
-    """How many rows a value of component number `index` holds if they can be stored as they are; else -1."""
+    """Return the row count for component `index` if the rows can be stored without conversion; else -1."""
     cdef Part part
     if not 0 <= index < width_of(columns):
         raise IndexError(f"{type(owner).__name__}: there is no component {index}: there are {width_of(columns)}")
@@ -90,7 +90,7 @@ cdef inline Py_ssize_t rows_of(const QueueColumns* columns, object owner, int in
 
 cdef inline Py_ssize_t fit_many(const QueueColumns* columns, tuple values, Part* parts, bint converted,
                                 bint given) except -2:
-    """How many elements the values hold if all can be stored as they are; else -1. See `many_fit`."""
+    """Return the values' element count if all can be stored without conversion; else -1. See `many_fit`."""
     cdef Py_ssize_t n = -1, rows
     cdef int i
     if PyTuple_GET_SIZE(values) != columns.width:
@@ -107,15 +107,14 @@ cdef inline Py_ssize_t fit_many(const QueueColumns* columns, tuple values, Part*
 
 cdef inline int store_parts(Queue* q, QueueColumns* columns, object owner, Part* parts, size_t n, Call call,
                             int64_t deadline, bint each) except -1:
-    """Store n elements, in pieces; raise what the queue answered. `owner` has the hooks and makes the error of this
-    call."""
+    """Store n elements in pieces; raise the queue's error. `owner` has the hooks and makes this error."""
     cdef slot_t[NEAR] near
     cdef size_t piece = min(n, columns.piece), at = 0, ready
     cdef slot_t* slots
     cdef Attempt a
     cdef Backlog ahead = Backlog(0, False)
     cdef Guard guard
-    check_process(q, owner)     # the values may have forked while they were converted
+    check_process(q, owner)     # converting the values may have forked
     slots = slot_room(near, piece)
     if slots == NULL:
         raise MemoryError
@@ -153,7 +152,7 @@ cdef inline int store_parts(Queue* q, QueueColumns* columns, object owner, Part*
 
 cdef inline int store_converted(Queue* q, QueueColumns* columns, object owner, tuple values, bint many,
                                 int64_t deadline, bint each) except -1:
-    """Store values that `_convert` has brought into the form that slots take."""
+    """Store values that `_convert` has brought into slot form."""
     cdef Room[Part] room
     cdef Part* parts = room.of(columns.width)
     cdef Py_ssize_t n = -1
@@ -175,7 +174,7 @@ cdef inline int put_in_front(Queue* q, QueueColumns* columns, object owner, tupl
     cdef Py_ssize_t n = -1 if values is None else fit_many(columns, values, parts, True, False)
     cdef Attempt a
     cdef slot_t* slots
-    check_process(q, owner)     # the values may have forked while they were converted
+    check_process(q, owner)     # converting the values may have forked
     if n < 0:
         raise SystemError(f"{type(owner).__name__}: converted values do not fit: {values!r}")
     slots = <slot_t*>malloc(max(1, n) * sizeof(slot_t))

@@ -1,7 +1,7 @@
-"""The fast path: one small element, or what slots only refer to, enters in a single hold of the lock.
+"""The fast path: one small element, or references, enqueued in a single hold of the lock.
 
-Copying up to PAYLOAD bytes takes less time than the second hold of the lock that it saves: enqueueing a f32[4] row this
-way costs half.
+Copying up to PAYLOAD bytes takes less time than a second hold of the lock: enqueueing an f32[4] row this way costs
+half.
 """
 
 from libc.string cimport memcpy
@@ -19,8 +19,8 @@ cdef enum:
 
 
 cdef inline bint put_now(Queue* q, const QueueColumns* columns, const Part* parts) noexcept:
-    """Store one element if that can be done at once; else change nothing. A free slot refers to None, so that what a
-    reference replaces runs no code under the lock."""
+    """Store one element if that is possible at once; else change nothing. A free slot refers to None, so replacing its
+    reference runs no code under the lock."""
     cdef const Column* c
     cdef slot_t slot
     cdef int i

@@ -1,4 +1,4 @@
-"""Fields of records, and the columns that they go into."""
+"""Record fields, and the columns that store them."""
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from number_text cimport SINGLE_TENS, TENS, Decimal, past_spaces, read_real, read_whole, real_of, short_decimal
 
 cdef enum:
-    SURE = 7  # digits of a number that a float holds
+    SURE = 7  # decimal digits that a float holds
 
 cdef enum Kind:
     SKIPPED, STRING, FLOAT32, FLOAT64, BOOL, INT32, INT64, UINT64  # numbers last
@@ -15,28 +15,28 @@ cdef enum Kind:
 cdef struct FieldText:
     const char* text  # NULL for a missing field
     Py_ssize_t size
-    bint doubled      # it has quotes, each written twice
+    bint doubled      # it contains doubled quotes
 
 
 cdef struct CsvColumn:
     Kind kind
     bint optional     # a missing field has a default
-    bint quick        # a field that begins like a number is one, and not the text of a missing field
-    int size          # of a number, in bytes; 1 of a bool
+    bint quick        # a field that begins like a number cannot be the text for a missing field
+    int size          # bytes per number; 1 for a bool
     char default[8]   # as a number
-    char* out         # numbers: where record 0 goes; an address, as there are columns of six dtypes
-    FieldText* pieces     # strings: AT_ONCE of them
+    char* out         # numbers: address of record 0, untyped because the dtypes vary
+    FieldText* pieces     # strings: AT_ONCE entries
 
 
 cdef inline uint32_t small_letters(const char* text) noexcept nogil:
-    """Four letters, of either case, as a number."""
+    """Return four letters, in lower case, as a number."""
     cdef uint32_t word
     memcpy(&word, text, 4)
     return word | 0x20202020
 
 
 cdef inline const char* read_truth(const char* at, const char* end, char* value) noexcept nogil:
-    """Read true, false, 1 or 0; returns what comes after it, or NULL."""
+    """Read true, false, 1 or 0; return the end, or NULL."""
     cdef Py_ssize_t size = end - at
     if size == 0:
         return NULL
@@ -56,7 +56,7 @@ cdef inline const char* read_truth(const char* at, const char* end, char* value)
 cdef inline const char* read_number(
     const char* at, const char* end, CsvColumn* column, Py_ssize_t index
 ) noexcept nogil:
-    """Read a number into its place; returns what comes after it and spaces, or NULL."""
+    """Read and store a number; return the position after it and any spaces, or NULL."""
     cdef char* out = column.out + index * column.size
     at = past_spaces(at, end)
     if column.kind == FLOAT32:
@@ -77,7 +77,7 @@ cdef inline const char* read_number(
 
 
 cdef inline bint store_whole(Kind kind, uint64_t number, bint negative, char* out) noexcept nogil:
-    """Store an integer of no more digits than all integers of this kind can have; False if it is none."""
+    """Store an integer whose digit count all integers of this kind can have; return False if it is not one."""
     if kind >= INT64:
         if not negative:
             (<uint64_t*>out)[0] = number
@@ -97,7 +97,7 @@ cdef inline bint store_whole(Kind kind, uint64_t number, bint negative, char* ou
 cdef inline const char* read_short(
     const char* at, const char* end, const CsvColumn* column, Py_ssize_t index
 ) noexcept nogil:
-    """As `read_number`, for some digits or a bool with nothing around them; NULL if it is another number, or none."""
+    """Read as `read_number`, only digits or a bool without anything around them; NULL for any other text."""
     cdef char* out = column.out + index * column.size
     cdef bint negative = at[0] == b"-"
     cdef Decimal number
@@ -116,7 +116,7 @@ cdef inline const char* read_short(
         if column.kind == FLOAT32:
             return real_of(at, rest, end, &number, negative, <float*>out)
         return real_of(at, rest, end, &number, negative, <double*>out)
-    if column.kind == FLOAT32:  # it holds all numbers of seven digits, and such powers of ten: this rounds once
+    if column.kind == FLOAT32:  # exact for seven digits and for these powers of ten: this rounds once
         single = <float><int64_t>number.whole / SINGLE_TENS[number.fraction]
         (<float*>out)[0] = -single if negative else single
     elif column.kind == FLOAT64:

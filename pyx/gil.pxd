@@ -1,4 +1,4 @@
-"""Other threads run while a kernel works on something large; for something small, that costs more than it gives."""
+"""Release the GIL around a kernel with a lot of work; for small work, that costs more than it gains."""
 
 from cpython.pystate cimport PyThreadState
 
@@ -8,7 +8,7 @@ cdef extern from "Python.h":
 
 
 cdef inline PyThreadState* give_up(bint large) noexcept:
-    """Release the GIL if the work is large. What follows is `nogil` and cannot fail."""
+    """Release the GIL if there is a lot of work. The code after it is `nogil` and cannot fail."""
     return PyEval_SaveThread() if large else NULL
 
 

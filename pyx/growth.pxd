@@ -1,5 +1,4 @@
-"""Adding chunks of slots and dropping them: memory is allocated and freed outside the lock, and put in place and taken
-out under it."""
+"""Add and drop slot chunks: memory is allocated and freed outside the lock, and installed and removed under it."""
 
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
@@ -19,24 +18,24 @@ cdef enum:
 
 cdef struct Growth:
     QueueColumns* columns
-    int chunk                   # the number of the new chunk
-    void** memory               # of each component: rows; then of each one: a list of references, or room for Borrowed
-    void* order                 # room for all slots in the order of the queue
+    int chunk                   # index of the new chunk
+    void** memory               # per component: rows; then per component: a reference list, or room for Borrowed
+    void* order                 # room for all slots in the queue's order
     slot_t* free                # room for all slots in the free list
-    bint installed              # whether the memory is the queue's
+    bint installed              # the queue owns the memory
 
 
 # Growing --------------------------------------------------------------------------------------------------------------
 
 cdef inline size_t order_bytes(const Queue* q, size_t entries) noexcept nogil:
-    """What the order takes for that many slots. In lockstep it has three parts: ring, outlet, pool."""
+    """Return the order's memory for this many slots. In lockstep it has three parts: ring, outlet, pool."""
     if q.order == PRIORITY:
         return entries * sizeof(Ranked)
     return entries * sizeof(slot_t) * (3 if q.order == LOCKSTEP else 1)
 
 
 cdef inline void* move_order(Queue* q, void* larger, size_t entries) noexcept nogil:
-    """Continue the order of the queue in a larger array; return the old one."""
+    """Continue the queue's order in a larger array; return the old one."""
     cdef void* old = NULL
     cdef slot_t* part = <slot_t*>larger
     if q.order == FIFO:
@@ -56,7 +55,7 @@ cdef inline void* move_order(Queue* q, void* larger, size_t entries) noexcept no
 
 
 cdef inline void step_install(Queue* q, void* what) noexcept nogil:
-    """Add a chunk, and order arrays that are large enough for it; the old arrays are left to be freed."""
+    """Add a chunk with larger order arrays; the old arrays are left to the caller to free."""
     cdef Growth* g = <Growth*>what
     cdef size_t first = chunk_first(q.bits, g.chunk), entries = chunk_first(q.bits, g.chunk + 1)
     cdef int width = g.columns.width, i
@@ -84,8 +83,8 @@ cdef inline void allocate_orders(Growth* g, const Queue* q, size_t entries) noex
 
 
 cdef inline bint allocate(Growth* g, const Queue* q, list added) except -1:
-    """Allocate what a chunk needs; `added` gets the keys of its lists of references, so that `discard` has to allocate
-    nothing. Return whether there was enough memory."""
+    """Allocate a chunk's memory; `added` gets the keys of its reference lists, so that `discard` need not allocate.
+    Return whether there was enough memory."""
     cdef size_t entries = chunk_first(q.bits, g.chunk + 1), slots = entries - chunk_first(q.bits, g.chunk)
     cdef int width = g.columns.width, i
     cdef const Column* c
@@ -115,7 +114,7 @@ cdef inline bint allocate(Growth* g, const Queue* q, list added) except -1:
 
 
 cdef inline void discard(Growth* g, list added) noexcept:
-    """Free the memory of a chunk that was not installed."""
+    """Free a chunk that was not installed."""
     cdef int width = g.columns.width, i
     for i in range(width):
         if g.columns.column[i].form == ROWS:
@@ -126,7 +125,7 @@ cdef inline void discard(Growth* g, list added) noexcept:
 
 
 cdef inline int grow(Queue* q, QueueColumns* columns, int chunk) except -1:
-    """Add a chunk, as many slots as there are, unless another thread has."""
+    """Add a chunk, doubling the slot count, unless another thread has."""
     cdef Growth g
     cdef list added = []
     cdef bint enough
@@ -166,7 +165,7 @@ cdef inline int claim(Queue* q, QueueColumns* columns, slot_t* slots, size_t n) 
 # Shrinking ------------------------------------------------------------------------------------------------------------
 
 cdef inline int kept_chunks(int bits, size_t row_bytes) noexcept nogil:
-    """How many chunks are too small to be worth dropping."""
+    """Return how many chunks are too small to be worth dropping."""
     cdef int chunks = 1
     while chunks < CHUNKS - 1 and chunk_first(bits, chunks) < SPARE_SLOTS:
         if chunk_first(bits, chunks) * row_bytes >= SPARE_BYTES:
@@ -176,8 +175,7 @@ cdef inline int kept_chunks(int bits, size_t row_bytes) noexcept nogil:
 
 
 cdef inline void step_remove(Queue* q, void* what) noexcept nogil:
-    """Take the last chunk out if no slot is in use, and let the order and the free list, both empty then, continue in
-    smaller arrays."""
+    """Remove the last chunk if no slot is in use; the order and the free list, both empty, move to smaller arrays."""
     cdef Growth* g = <Growth*>what
     cdef int chunk = q.chunks - 1, width = g.columns.width, i
     cdef size_t first = chunk_first(q.bits, g.chunk)
@@ -201,7 +199,7 @@ cdef inline void step_remove(Queue* q, void* what) noexcept nogil:
 
 
 cdef inline void shrink(Queue* q, QueueColumns* columns, int chunk) noexcept:
-    """Free that chunk if it is still the last one, no slot is in use, and that is worth it."""
+    """Free this chunk if it is still the last one, no slot is in use, and it is large enough."""
     cdef Growth g
     cdef int width = columns.width, i
     g.columns = columns
@@ -224,7 +222,7 @@ cdef inline void shrink(Queue* q, QueueColumns* columns, int chunk) noexcept:
 
 
 cdef inline void release(Queue* q, QueueColumns* columns, Span[slot_t] slots, size_t begin, size_t end) noexcept:
-    """Free the slots from `begin` to `end`, and drop what they refer to."""
+    """Free the slots from `begin` to `end`, and drop their references."""
     cdef Release released
     drop_references(columns, q.bits, slots, begin, end)
     released.slots = slots
@@ -237,7 +235,7 @@ cdef inline void release(Queue* q, QueueColumns* columns, Span[slot_t] slots, si
 
 
 cdef inline void free_orders(Queue* q) noexcept:
-    """Free the arrays of slot numbers."""
+    """Free the slot number arrays."""
     if q.chunks == 0:
         return
     free(&q.free.slots[0])

@@ -1,4 +1,4 @@
-"""Keeping: whether a value can be copied into a row of a column, and copying it; whether it can be kept as it is."""
+"""Check whether a value can be copied into a column's row, or kept as it is, and copy it."""
 
 cimport numpy as cnp
 from cpython.object cimport PyObject
@@ -15,7 +15,7 @@ from streaming cimport STREAM_BATCH, stream, streamed
 
 cdef extern from *:
     """
-    /* Whether nothing but its caller refers to an object, not even weakly. */
+    /* Returns whether the caller has the only reference to an object, even counting weak ones. */
     static inline int pipeline_is_sole(PyObject* value) {
         const Py_ssize_t weak = Py_TYPE(value)->tp_weaklistoffset;
         return Py_REFCNT(value) == 1 && (weak <= 0 || *(PyObject**)((char*)value + weak) == NULL);
@@ -24,12 +24,12 @@ cdef extern from *:
     bint is_sole "pipeline_is_sole"(PyObject* value) noexcept nogil
 
 cdef enum:
-    MAX_RANK = 63               # of a row
-    WHOLE_BYTES = 1 << 16       # of an array that is better kept than copied
+    MAX_RANK = 63               # for a row
+    WHOLE_BYTES = 1 << 16       # array size from which keeping beats copying
 
 
 cdef inline bint is_given(PyObject* value) noexcept:
-    """Whether a value is a large array that only the caller has, with memory of its own: nobody will write to it."""
+    """Return whether a value is a large array with its own memory and no other reference, so it stays unchanged."""
     cdef Array* array = <Array*>value
     return (is_array(value) and is_sole(value) and cnp.PyArray_BASE(<cnp.ndarray>value) == NULL
             and cnp.PyArray_CHKFLAGS(<cnp.ndarray>value, cnp.NPY_ARRAY_OWNDATA) and is_contiguous(array)
@@ -37,14 +37,14 @@ cdef inline bint is_given(PyObject* value) noexcept:
 
 
 cdef inline bint is_row(object value) noexcept:
-    """Whether a value is an array that can be copied as bytes."""
+    """Return whether a value is an array that can be copied as bytes."""
     cdef Array* array = <Array*>value
     return (is_array(<PyObject*>value) and 0 < rank_of(array) < MAX_RANK and not has_references(array)
             and itemsize_of(array) > 0)
 
 
 cdef inline bint fits(object column, object value) noexcept:
-    """Whether a value is like the others of its column, which is an array or a list."""
+    """Return whether a value is like the others in its column, an array or a list."""
     cdef Array* rows = <Array*>column
     cdef Array* array = <Array*>value
     if type(column) is list and not is_array(<PyObject*>(<list>column)[0]):
@@ -83,7 +83,7 @@ cdef inline void copy_row(Array* rows, Py_ssize_t at, const char* source, size_t
 
 
 cdef inline int put_row(object column, Py_ssize_t at, object value) except -1:
-    """Put a value that fits into its column."""
+    """Store a matching value in its column."""
     cdef Array* rows = <Array*>column
     cdef Array* array = <Array*>value
     cdef intp size

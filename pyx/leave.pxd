@@ -1,6 +1,6 @@
-"""Leaving: a dequeue collects slots, copies their rows into arrays, and frees them.
+"""Dequeueing: collect slots, copy their rows into arrays, and free them.
 
-Copying happens without the lock, between two short holds of it: one takes the slot numbers, the other frees them.
+Copying needs no lock: one short hold before it takes the slot numbers, another one after it frees them.
 """
 
 from cpython.list cimport PyList_New, PyList_SET_ITEM
@@ -30,19 +30,19 @@ from waiting cimport Guard, check_process, guard_attempt, park, step_withdraw, w
 # Slots into arrays ----------------------------------------------------------------------------------------------------
 
 cdef inline int check_out(const QueueColumns* columns, object owner, int i, object out, size_t n, bint cut) except -1:
-    """Check an output array: that it has n rows of the component, or with `cut` at least as many."""
+    """Check an output array: it must have n rows, or with `cut` at least n."""
     if not out_fits(&columns.column[i], out, n, cut):
         raise owner._wrong_out(i, out, n)
     return 0
 
 
 cdef inline object first_rows(object out, size_t n):
-    """The first n rows of an output array, as the caller gets them: what a subclass makes of the slice is its own."""
+    """Return an output array's first n rows for the caller; a subclass may make its own type from the slice."""
     return out if <size_t>cnp.PyArray_DIM(<cnp.ndarray>out, 0) == n else out[:n]
 
 
 cdef inline int check_apart(const QueueColumns* columns, object owner, tuple outs) except -1:
-    """Check that no array for one component, all of which are contiguous, shares memory with that for another."""
+    """Check that no two output arrays, all of them contiguous, share memory."""
     cdef cnp.ndarray one, other
     cdef char* a
     cdef char* b
@@ -59,19 +59,19 @@ cdef inline int check_apart(const QueueColumns* columns, object owner, tuple out
 
 
 cdef inline object single_row(const Column* c, int bits, slot_t slot):
-    """The row of one slot, as a scalar or an array."""
+    """Return one slot's row, as a scalar or an array."""
     if is_set(c.borrows) and borrowed(&c.borrowed, bits, slot).array != NULL:
         value = <object>borrowed(&c.borrowed, bits, slot).array
         if cnp.PyArray_ISWRITEABLE(<cnp.ndarray>value) and cnp.PyArray_NDIM(<cnp.ndarray>value) == c.ndim:
-            return value        # it was given away, and is the caller's now
+            return value        # it was given up, so the caller may own it
     if c.ndim == 0:
         return PyArray_Scalar(slab_row(&c.slab, bits, slot), <cnp.PyArray_Descr*>c.descr, NULL)
     return None
 
 
 cdef inline object whole_array(const Column* c, int bits, Span[slot_t] slots, size_t n):
-    """The array that n slots have borrowed, if they have all its rows, in order, and it is the caller's now: a segment
-    that a worker has filled, or an array that owns its memory and that only these slots have. Else None."""
+    """Return the array borrowed by n slots, if they have all its rows in order and the caller may own it: a segment
+    filled by a worker, or an array with its own memory that only these slots refer to. Else None."""
     cdef PyObject* array = borrowed(&c.borrowed, bits, slots[0]).array
     cdef bint sole = array != NULL and is_sole(array, n)
     cdef const Borrowed* each
@@ -93,7 +93,7 @@ cdef inline object whole_array(const Column* c, int bits, Span[slot_t] slots, si
 
 cdef inline object value_of(const Queue* q, QueueColumns* columns, object owner, int i, const Attempt* a, bint many,
                             object out):
-    """The value of one component: of one element, or of many stacked."""
+    """Return one component's value: for one element, or for many stacked."""
     cdef Column* c = &columns.column[i]
     cdef size_t k, n = a.count
     if c.form == ROWS:
@@ -132,7 +132,7 @@ cdef inline object value_of(const Queue* q, QueueColumns* columns, object owner,
 
 cdef inline object hand_over(const Queue* q, QueueColumns* columns, object owner, const Attempt* a, bint many,
                              tuple out):
-    """The values of all components, as the caller gets them."""
+    """Return all components' values, in the form for the caller."""
     cdef list results
     cdef int i
     if columns.width == 1 and columns.direct:
@@ -148,7 +148,7 @@ cdef inline object hand_over(const Queue* q, QueueColumns* columns, object owner
 # Collecting slots -----------------------------------------------------------------------------------------------------
 
 cdef inline int make_room(Queue* q, Attempt* a) except -1:
-    """Let a dequeue collect twice as many slots."""
+    """Double a dequeue's room for slots."""
     cdef MoreRoom more
     more.attempt = a
     more.slots = <slot_t*>malloc(2 * a.room * sizeof(slot_t))
@@ -162,13 +162,13 @@ cdef inline int make_room(Queue* q, Attempt* a) except -1:
 
 cdef inline object collect(Queue* q, QueueColumns* columns, object owner, size_t n, Call call, bint many,
                            int64_t deadline, tuple out):
-    """Wait for n elements and hand them over; if that fails, put them back. `owner` has the hooks and makes errors."""
+    """Wait for n elements and return them; after an error, put them back. `owner` has the hooks and makes errors."""
     cdef slot_t[NEAR] near
     cdef size_t room = min(n, <size_t>ROOM)
     cdef slot_t* slots
     cdef Attempt a
     cdef Guard guard
-    check_process(q, owner)     # the number of elements may have forked while it was converted
+    check_process(q, owner)     # converting the element count may have forked
     slots = slot_room(near, room)
     if slots == NULL:
         raise MemoryError(f"no memory for a batch of {n} elements")
@@ -199,7 +199,7 @@ cdef inline object collect(Queue* q, QueueColumns* columns, object owner, size_t
 
 cdef inline object collect_many(Queue* q, QueueColumns* columns, object owner, int width, object n, Call call,
                                 int64_t deadline, object out):
-    """As `collect`, once n and the output arrays are checked."""
+    """Collect as `collect`, after checking n and the output arrays."""
     cdef Py_ssize_t count = -1
     cdef tuple outs = None
     cdef bint direct

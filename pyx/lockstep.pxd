@@ -1,8 +1,8 @@
-"""Draws in lockstep as arithmetic: what a pool holds after any number of them, without making them.
+"""Lockstep draws as arithmetic: compute a pool's contents after any number of draws, without making them.
 
-Element number i is the i-th arrival. The pool has places 0 to m, and place m always has the newest arrival: before draw
-j that is m + j. A draw that takes place p < m so leaves number m + j there, and whatever a place holds was put there by
-the last draw that took it.
+Element i is the i-th arrival. The pool has places 0 to m, and place m always has the newest arrival: before draw j,
+element m + j. So a draw from place p < m leaves element m + j there, and each place holds the element left by the last
+draw from it.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -15,8 +15,8 @@ from philox cimport (
 
 cdef inline size_t scan_run(const Philox* g, int used, int64_t newest, uint64_t fraction, int64_t[::1] places,
                             uint64_t[::1] seen) noexcept nogil:
-    """Look at the first `used` words of a run, the last one first; `newest` is the arrival at its first draw,
-    `fraction` that of the number of places. Return how many places were seen for the first time."""
+    """Scan a run's first `used` words backwards; `newest` is the arrival at its first draw, `fraction` belongs to the
+    place count. Return how many places were seen for the first time."""
     cdef uint32_t m = <uint32_t>places.shape[0], place
     cdef uint64_t bit
     cdef size_t new = 0
@@ -33,9 +33,9 @@ cdef inline size_t scan_run(const Philox* g, int used, int64_t newest, uint64_t 
 
 cdef inline void scan_back(uint64_t seed, uint64_t seed2, uint64_t draws, int64_t[::1] places,
                            uint64_t[::1] seen) noexcept nogil:
-    """Set what each place below m holds before draw number `draws`: a scan from there back until all were seen.
+    """Set the contents of each place below m before draw number `draws`, by scanning back until all places were seen.
 
-    `seen`, all 0, has a bit for each place: for 10**6 of them that stays in the cache, and the numbers do not.
+    `seen`, initially 0, has one bit per place: for 10**6 places it fits in the cache, and the numbers do not.
     """
     cdef size_t m = places.shape[0], missing = m, i
     cdef uint64_t begin = draws // WORDS * WORDS, fraction = philox_fraction(<uint32_t>(m + 1))
@@ -43,7 +43,7 @@ cdef inline void scan_back(uint64_t seed, uint64_t seed2, uint64_t draws, int64_
     cdef Philox g
     for i in range(m):
         places[i] = i               # if no draw has taken it
-    seen[m >> 6] |= <uint64_t>1 << (m & 63)     # place m is not asked for
+    seen[m >> 6] |= <uint64_t>1 << (m & 63)     # place m is not needed
     while missing:
         if used:
             philox_seed(&g, seed, seed2)
@@ -57,7 +57,7 @@ cdef inline void scan_back(uint64_t seed, uint64_t seed2, uint64_t draws, int64_
 
 
 cdef inline int64_t draw_last(int64_t[::1] places, size_t count, Philox* g) noexcept nogil:
-    """Draw from `count` places of which none is filled again: the last one moves into the hole."""
+    """Draw from `count` places that are not refilled: the last one moves into the hole."""
     cdef size_t place = philox_next(g) % <uint32_t>count
     cdef int64_t number = places[place]
     places[place] = places[count - 1]

@@ -1,4 +1,4 @@
-"""Memory for chunks of slots."""
+"""Memory for slot chunks."""
 
 cdef extern from *:
     """

@@ -1,4 +1,4 @@
-"""Mixing: a new number of a number, by splitmix64."""
+"""Mix a number into a new one, by splitmix64."""
 
 from libc.stdint cimport uint64_t
 
@@ -17,4 +17,4 @@ cdef extern from *:
     uint64_t mixed "pipeline_mixed"(uint64_t value) noexcept nogil
 
 cdef enum:
-    STEP = 0x9E3779B97F4A7C15           # of splitmix64
+    STEP = 0x9E3779B97F4A7C15           # from splitmix64

@@ -1,4 +1,4 @@
-"""Reads one number from text, rounded once, eight digits at a time."""
+"""Read one number from text, rounded once, eight digits at a time."""
 
 from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
@@ -29,20 +29,20 @@ ctypedef fused whole:
     uint64_t
 
 cdef enum:
-    MOST_DIGITS = 19  # that fit into 64 bits, whatever they are
+    MOST_DIGITS = 19  # maximum that always fits into 64 bits
 
 
 cdef struct Decimal:
     uint64_t whole    # all digits as one number
-    int64_t digits    # how many there are
-    int64_t fraction  # how many of them come after a point
-    bint point        # whether there is one
+    int64_t digits    # digit count
+    int64_t fraction  # digits after the point
+    bint point        # True if there is a point
 
 
 cdef inline uint64_t eight_bytes(const char* at, const char* end) noexcept nogil:
-    """The next eight bytes, of which there is one at least, the first in the lowest byte; zeros from the end on.
+    """Return the next eight bytes, at least one, with the first in the lowest byte; zeros after the end.
 
-    What comes before the text of a bytes object may be read, what comes after it may not.
+    The bytes before a bytes object's text may be read, those after it may not.
     """
     cdef uint64_t word
     if end - at >= 8:
@@ -53,7 +53,7 @@ cdef inline uint64_t eight_bytes(const char* at, const char* end) noexcept nogil
 
 
 cdef inline uint64_t eight_digits(uint64_t word) noexcept nogil:
-    """Eight digits, the first in the lowest byte, as a number: combined to pairs, to fours, to all eight."""
+    """Return eight digits, the first in the lowest byte, as a number: combined to pairs, to fours, to eight."""
     cdef uint64_t mask = 0x000000FF000000FFULL
     word = word * 10 + (word >> 8)
     word = (word & mask) * (100 + (<uint64_t>1000000 << 32)) + ((word >> 16) & mask) * (1 + (<uint64_t>10000 << 32))
@@ -61,17 +61,17 @@ cdef inline uint64_t eight_digits(uint64_t word) noexcept nogil:
 
 
 cdef inline uint64_t no_digits(uint64_t word) noexcept nogil:
-    """The top bits of the bytes of a word that are not 0 to 9: of the first such byte, and of those after a point."""
+    """Return the top bits of bytes other than 0 to 9: for the first such byte, and for those after a point."""
     return ((word + 0x7676767676767676ULL) | word) & 0x8080808080808080ULL
 
 
 cdef inline uint64_t last_digits(uint64_t word, int count) noexcept nogil:
-    """The first digits of a word, one to eight, as a number."""
+    """Return the first digits in a word, one to eight, as a number."""
     return eight_digits(word << (8 * (8 - count)))
 
 
 cdef inline const char* digits(const char* at, const char* end, Decimal* number) noexcept nogil:
-    """Add the digits that begin here; returns what comes after them."""
+    """Add the digits starting here; return the position after them."""
     cdef uint64_t word, others
     cdef int count
     while at < end:
@@ -100,8 +100,8 @@ cdef inline const char* long_decimal(const char* at, const char* end, Decimal* n
 
 
 cdef inline const char* short_decimal(const char* at, const char* end, Decimal* number) noexcept nogil:
-    """As `decimal`, if it begins with a digit, and a point is among the first eight bytes; else NULL. There is one byte
-    at least."""
+    """Read as `decimal` if there is a leading digit, and a point among the first eight bytes; else NULL. There must be
+    at least one byte."""
     cdef uint64_t word = eight_bytes(at, end) ^ ZEROS, before
     cdef uint64_t others = no_digits(word)
     cdef int count = 8, first = 8
@@ -132,7 +132,7 @@ cdef inline const char* short_decimal(const char* at, const char* end, Decimal* 
 
 
 cdef inline const char* decimal(const char* at, const char* end, Decimal* number) noexcept nogil:
-    """Read digits, with a point among them or not, as far as they are there."""
+    """Read consecutive digits, with or without a point among them."""
     cdef const char* rest = NULL
     if at < end:
         rest = short_decimal(at, end, number)
@@ -146,7 +146,7 @@ cdef inline const char* past_spaces(const char* at, const char* end) noexcept no
 
 
 cdef inline const char* past_word(const char* at, const char* end, const char* word) noexcept nogil:
-    """What comes after a word in letters of either case; NULL if it is not there."""
+    """Return the position after a word in any case; NULL if it is not there."""
     while word[0] and at < end and at[0] | 0x20 == word[0]:
         at += 1
         word += 1
@@ -172,7 +172,7 @@ cdef inline const char* read_name(const char* at, const char* end, bint negative
 
 
 cdef inline bint first_digits(const char* at, Decimal* number) noexcept nogil:
-    """Read the first digits again, of more than a word holds; returns whether some are left out that are not 0."""
+    """Read the first digits again if a word cannot hold all; return whether nonzero digits are left out."""
     cdef bint more = False
     cdef int64_t left = number.digits
     number.digits = 0
@@ -182,7 +182,7 @@ cdef inline bint first_digits(const char* at, Decimal* number) noexcept nogil:
             left -= 1
             if number.digits < MOST_DIGITS:
                 number.whole = number.whole * 10 + (at[0] - c"0")
-                number.digits += number.whole != 0  # zeros in front do not count
+                number.digits += number.whole != 0  # leading zeros do not count
             else:
                 number.fraction -= 1
                 more |= at[0] != b"0"
@@ -191,14 +191,14 @@ cdef inline bint first_digits(const char* at, Decimal* number) noexcept nogil:
 
 
 cdef inline const char* read_exponent(const char* at, const char* end, int64_t* power) noexcept nogil:
-    """Add the exponent that begins here; returns what comes after it, or NULL if there is none."""
+    """Add the exponent starting here; return the position after it, or NULL if there is none."""
     cdef int64_t exponent = 0
     cdef bint negative = at < end and at[0] == b"-"
     cdef const char* begin
     at += negative or (at < end and at[0] == b"+")
     begin = at
     while at < end and b"0" <= at[0] <= b"9":
-        if exponent < <int64_t>1 << 48:  # farther than the digits of any text could bring back
+        if exponent < <int64_t>1 << 48:  # farther than any text could bring back with its digits
             exponent = exponent * 10 + (at[0] - c"0")
         at += 1
     if at == begin:
@@ -210,7 +210,7 @@ cdef inline const char* read_exponent(const char* at, const char* end, int64_t* 
 cdef inline const char* read_scaled(
     const char* at, const char* rest, const char* end, Decimal* number, bint negative, real* value
 ) noexcept nogil:
-    """Make a float of many digits, or with an exponent: it begins at `at`, and its digits end at `rest`."""
+    """Make a float with many digits, or with an exponent, from the text at `at`; its digits end at `rest`."""
     cdef real above
     cdef bint more = number.digits > MOST_DIGITS and first_digits(at, number)
     cdef int64_t power = -number.fraction
@@ -219,21 +219,21 @@ cdef inline const char* read_scaled(
     if rest is NULL or not scaled(number.whole, power, negative, value):
         return NULL
     if more and not (scaled(number.whole + 1, power, negative, &above) and above == value[0]):
-        return NULL  # the digits that were left out tell
+        return NULL  # the omitted digits decide
     return rest
 
 
 cdef inline bint divided(const Decimal* number, bint negative, real* value) noexcept nogil:
-    """Make a float of a number of few digits; False if that may not be the nearest one."""
+    """Make a float from a few digits; return False if it may not be the nearest one."""
     cdef double found
     cdef uint64_t bits
     if number.digits > MOST_DIGITS or number.whole > <uint64_t>1 << 53:
         return False
-    found = <double>number.whole / TENS[number.fraction]  # both are exact, so this is rounded once
+    found = <double>number.whole / TENS[number.fraction]  # both are exact, so this rounds once
     if real is float and number.fraction:
         memcpy(&bits, &found, 8)
         if (bits & 0x1FFFFFFF) == 0x10000000 or (found < 2.0 ** -126 and bits):
-            return False  # halfway between two floats, or not of full precision
+            return False  # halfway between two floats, or without full precision
     value[0] = <real>(-found if negative else found)
     return True
 
@@ -241,14 +241,14 @@ cdef inline bint divided(const Decimal* number, bint negative, real* value) noex
 cdef inline const char* real_of(
     const char* at, const char* rest, const char* end, Decimal* number, bint negative, real* value
 ) noexcept nogil:
-    """Make a float of digits that begin at `at` and end at `rest`, and of the exponent there; NULL as `read_real`."""
+    """Make a float from the digits between `at` and `rest`, and the exponent there; NULL as in `read_real`."""
     if (rest == end or rest[0] | 0x20 != b"e") and divided(number, negative, value):
         return rest
     return read_scaled(at, rest, end, number, negative, value)
 
 
 cdef inline const char* read_real(const char* at, const char* end, real* value) noexcept nogil:
-    """Read a number; returns what comes after it, or NULL if it is none, or has a form that only Python knows."""
+    """Read a number; return the position after it, or NULL if it is invalid or in a form handled only by Python."""
     cdef Decimal number
     cdef bint negative = at < end and at[0] == b"-"
     cdef const char* rest
@@ -260,12 +260,12 @@ cdef inline const char* read_real(const char* at, const char* end, real* value) 
 
 
 cdef inline bint twenty_digits(const char* first, uint64_t number) noexcept nogil:
-    """Whether a number of twenty digits, added up in 64 bits, is what its text says: below 2**64."""
+    """Return whether a number with twenty digits, added up in 64 bits, matches its text: it is below 2**64."""
     return first[0] == b"0" or (first[0] == b"1" and number >= 10000000000000000000ULL)
 
 
 cdef inline const char* read_whole(const char* at, const char* end, whole* value) noexcept nogil:
-    """Read a whole number; NULL if it is none, or is too large."""
+    """Read an integer; NULL if it is invalid or too large."""
     cdef Decimal number
     cdef uint64_t most = 0x7FFFFFFF if whole is int32_t else 0x7FFFFFFFFFFFFFFFULL
     cdef bint negative = at < end and at[0] == b"-", known

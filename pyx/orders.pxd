@@ -1,8 +1,8 @@
-"""The orders in which slot numbers leave a queue: ring (first in, first out), pool (drawn at random), ring and pool in
-lockstep (drawn at random from equally many each time), heap (by priority).
+"""Orders in which slot numbers leave a queue: ring (first in, first out), pool (drawn at random), ring and pool in
+lockstep (drawn at random from a constant number), heap (by priority).
 
-Each orders numbers in a span that is at least as long as there are slots, so nothing here allocates or
-fails. A list of slot numbers comes as a span, the place of the first, and how many there are.
+Each order stores numbers in a span with room for all slots, so nothing here allocates or fails. A list of slot numbers
+is passed as a span, a start index, and a count.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -12,8 +12,8 @@ from philox cimport WORDS, Philox, philox_fraction, philox_places, philox_take
 from span cimport Span, fetch, slot_t, span, within
 
 cdef cppclass Ring:
-    Span[slot_t] slots  # as many as a power of two
-    size_t mask         # and one less
+    Span[slot_t] slots  # length is a power of two
+    size_t mask         # length - 1
     size_t head
     size_t count
 
@@ -67,7 +67,7 @@ cdef inline void ring_push(Ring* r, Span[slot_t] slots, size_t begin, size_t n) 
 
 
 cdef inline void ring_push_front(Ring* r, Span[slot_t] slots, size_t n) noexcept nogil:
-    """Put the first n slots before the head, keeping their order."""
+    """Put the first n slots before the head, in the same order."""
     cdef size_t i
     r.head = (r.head - n) & r.mask
     r.count += n
@@ -127,14 +127,14 @@ cdef inline slot_t* pool_move(SlotPool* p, slot_t* larger, size_t entries) noexc
 
 
 cdef inline void pool_push_back(SlotPool* p, Span[slot_t] slots, size_t n) noexcept nogil:
-    """Put the first n slots, which were taken, back: the last taken first."""
+    """Put the first n slots back after a dequeue: the last one taken goes first."""
     while n:
         n -= 1
         pool_append(p, slots[n])
 
 
 cdef inline void pool_take(SlotPool* p, Philox* random, Span[slot_t] out, size_t begin, size_t n) noexcept nogil:
-    """Draw n slots; the last one moves to the place of each that is drawn."""
+    """Draw n slots; the last slot moves to the place of each drawn one."""
     cdef uint32_t count = <uint32_t>p.count
     cdef uint32_t drawn
     cdef size_t end = begin + n
@@ -150,7 +150,7 @@ cdef inline void pool_take(SlotPool* p, Philox* random, Span[slot_t] out, size_t
     p.count = count
 
 
-# Lockstep: the ring holds what the pool has no place for yet ----------------------------------------------------------
+# Lockstep: the ring holds the overflow of the pool -------------------------------------------------------------------
 
 cdef inline void lockstep_push(SlotPool* p, Ring* r, size_t places, Span[slot_t] slots, size_t begin,
                                size_t n) noexcept nogil:
@@ -162,7 +162,7 @@ cdef inline void lockstep_push(SlotPool* p, Ring* r, size_t places, Span[slot_t]
 
 cdef inline void lockstep_take(SlotPool* p, Ring* r, Philox* random, Span[slot_t] out, size_t begin,
                                size_t n) noexcept nogil:
-    """Draw n slots. The last one moves to the place of each that is drawn, and the head of the ring to its place."""
+    """Draw n slots. The last slot moves to each drawn one's place, and the ring's head to the last place."""
     cdef size_t filled = min(n, r.count), end = begin + filled, last = p.count - 1, head = r.head, mask = r.mask
     cdef uint32_t count = <uint32_t>p.count, drawn
     cdef uint64_t fraction = philox_fraction(count) if filled else 0
@@ -170,7 +170,7 @@ cdef inline void lockstep_take(SlotPool* p, Ring* r, Philox* random, Span[slot_t
     cdef int k, words
     while begin < end:
         words = philox_places(random, end - begin, fraction, count, places)
-        for k in range(words):      # the rows of a batch have driven the pool out of the cache
+        for k in range(words):      # a batch of rows has evicted the pool from the cache
             fetch(&p.slots[places[k]])
         for k in range(words):
             drawn = places[k]
@@ -184,7 +184,7 @@ cdef inline void lockstep_take(SlotPool* p, Ring* r, Philox* random, Span[slot_t
     pool_take(p, random, out, begin, n - filled)
 
 
-# Heap: the binary heap of the C++ standard library as GCC writes it, so that ties leave in the same order -------------
+# Heap: the C++ standard library's binary heap as in GCC, so that ties leave in the same order -------------------------
 
 cdef inline void heap_rise(Heap* h, size_t hole, Ranked item) noexcept nogil:
     cdef size_t parent

@@ -1,4 +1,4 @@
-"""Philox4x32-10, the counter-based generator that TensorFlow seeds its shuffles with.
+"""Philox4x32-10, the counter-based generator behind TensorFlow's shuffles.
 
 Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011).
 """
@@ -9,11 +9,12 @@ cdef extern from *:
     """
     #include <stdint.h>
 
-    /* The blocks of eight counter values, one after the other. `high` steps up where `low` wraps. */
+    /* Computes the blocks for eight consecutive counter values. `high` is incremented when `low` wraps. */
     #ifdef __SSE2__
     #include <emmintrin.h>
-    /* Two blocks a register, each word in the low half of 64 bits; whatever is above it, mul_epu32 ignores. Four blocks
-       at a time stay in the registers. 1.3 ns a word; the plain form takes 2.6, as the compiler does not find this. */
+    /* Two blocks per register, each word in the low half of 64 bits; mul_epu32 ignores the upper half. Four blocks at a
+       time stay in the registers. 1.3 ns per word, compared with 2.6 for the plain form: the compiler does not find
+       this. */
     static void pipeline_four_blocks(uint64_t low, uint64_t high, uint32_t k0, uint32_t k1, uint32_t* out) {
         const __m128i m0 = _mm_set1_epi64x(0xD2511F53), m1 = _mm_set1_epi64x(0xCD9E8D57);
         __m128i c0[2], c1[2], c2[2], c3[2];
@@ -82,13 +83,13 @@ cdef extern from *:
                                               uint32_t* out) noexcept nogil
 
 cdef enum:
-    BLOCK = 4       # words that one counter value gives
+    BLOCK = 4       # words per counter value
     AHEAD = 8       # blocks drawn at once
-    WORDS = 32      # and their words
+    WORDS = 32      # and their word count
 
 cdef struct Philox:
     uint32_t[2] key
-    uint64_t low        # the 128-bit counter
+    uint64_t low        # 128-bit counter
     uint64_t high
     uint32_t[32] words  # WORDS words, drawn ahead
     int used
@@ -103,7 +104,7 @@ cdef inline void philox_seed(Philox* g, uint64_t seed, uint64_t seed2) noexcept 
 
 
 cdef inline void philox_skip(Philox* g, uint64_t blocks) noexcept nogil:
-    """Leave out that many blocks; only right where no block has been drawn yet."""
+    """Skip this many blocks; only valid before any block is drawn."""
     g.low += blocks
     g.high += g.low < blocks
 
@@ -116,7 +117,7 @@ cdef inline void philox_refill(Philox* g) noexcept nogil:
 
 
 cdef inline void philox_jump(Philox* g, uint64_t words) noexcept nogil:
-    """Leave out that many words; only right where no word has been drawn yet."""
+    """Skip this many words; only valid before any word is drawn."""
     philox_skip(g, words // BLOCK)
     if words % BLOCK:
         philox_refill(g)
@@ -131,8 +132,7 @@ cdef inline uint32_t philox_next(Philox* g) noexcept nogil:
 
 
 cdef inline int philox_take(Philox* g, size_t most) noexcept nogil:
-    """Take words that lie one after the other and end before `words[used]`: at least one, at most `most`. Return how
-    many."""
+    """Take consecutive words that end before `words[used]`: at least one, at most `most`. Return the count."""
     cdef int first
     if g.used == WORDS:
         philox_refill(g)
@@ -141,22 +141,22 @@ cdef inline int philox_take(Philox* g, size_t most) noexcept nogil:
     return g.used - first
 
 
-# Words modulo a count that stays the same: two products take half the time of a division.
-# Lemire, Kaser, Kurz: Faster remainder by direct computation (Software: Practice and Experience 49, 2019).
+# Words modulo a constant count: two products take half the time of a division. Lemire, Kaser, Kurz: Faster remainder by
+# direct computation (Software: Practice and Experience 49, 2019).
 
 cdef inline uint64_t philox_fraction(uint32_t count) noexcept nogil:
-    """The 2**64-th part of 1 / count, which is at least 1, rounded up; 0 for 1."""
+    """Return 2**64 / count, rounded up, for a count of at least 1; 0 for 1."""
     return <uint64_t>-1 // count + 1
 
 
 cdef inline uint32_t philox_below(uint32_t word, uint64_t fraction, uint32_t count) noexcept nogil:
-    """word % count, with the `fraction` of the count."""
+    """Return word % count, given the count's `fraction`."""
     return high_word(fraction * word, count)
 
 
 cdef inline int philox_places(Philox* g, size_t most, uint64_t fraction, uint32_t count,
                               uint32_t* places) noexcept nogil:
-    """Draw places below `count`, with its fraction: at least one, at most `most` and WORDS. Return how many."""
+    """Draw places below `count`, given its fraction: at least one, at most `most` and WORDS. Return how many."""
     cdef int words = philox_take(g, most), begin = g.used - words, i
     for i in range(words):
         places[i] = philox_below(g.words[begin + i], fraction, count)

@@ -1,7 +1,7 @@
-"""A whole number times a power of ten as a float, rounded once, by the algorithm of Eisel and Lemire.
+"""Multiply an integer by a power of ten to get a float, rounded once, by Eisel and Lemire's algorithm.
 
-128 bits of the power are enough for every number of 64 bits (Mushtak and Lemire, "Fast Number Parsing Without
-Fallback", 2023). Not every C++ library can read floats, and this takes three quarters of the time of those that can.
+128 bits of the power are enough for every 64-bit number (Mushtak and Lemire, "Fast Number Parsing Without Fallback",
+2023). Some C++ libraries cannot read floats, and this takes three quarters of the time of those that can.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -11,9 +11,9 @@ cdef extern from *:
     """
     #include <cstdint>
 
-    #define LEAST_POWER -342  // 10 to less than that, times a number of 64 bits, is nearer to 0 than to any float
-    #define MOST_POWER 308    // 10 to more than that is larger than any float
-    static uint64_t POWERS[MOST_POWER - LEAST_POWER + 1][2];  // of each the first 128 bits, as two words
+    #define LEAST_POWER -342  // 10 to a lower power, times any 64-bit number, is nearer to 0 than to any float
+    #define MOST_POWER 308    // 10 to a higher power is larger than any float
+    static uint64_t POWERS[MOST_POWER - LEAST_POWER + 1][2];  // the first 128 bits of each, as two words
 
     __extension__ typedef unsigned __int128 both_words;
     static inline uint64_t product(uint64_t one, uint64_t other, uint64_t* low) {
@@ -38,10 +38,10 @@ ctypedef fused real:
 cdef inline int find_powers() except -1:
     """Fill the table, in half a millisecond.
 
-    10 ** n has the bits of 5 ** n. They are rounded down, but those of a small divisor up, as what it divides may be
+    10 ** n has the same bits as 5 ** n. They are rounded down, but up for a small divisor, because the quotient may be
     exactly halfway between two floats.
     """
-    cdef object five, size, bits  # Python's, of any size
+    cdef object five, size, bits  # Python ints, with any size
     cdef int power
     for power in range(LEAST_POWER, MOST_POWER + 1):
         five = pow(<object>5, abs(power))
@@ -63,7 +63,7 @@ cdef inline void from_bits(uint64_t bits, bint negative, real* value) noexcept n
 
 
 cdef inline uint64_t begin_of_product(uint64_t whole, int64_t power, int bits, uint64_t* low) noexcept nogil:
-    """The first word of whole * 10 ** power, in which so many bits are right, and what is known of the next word."""
+    """Return the first word of whole * 10 ** power, correct in `bits` bits, and the known part of the next word."""
     cdef const uint64_t* factor = POWERS[power - LEAST_POWER]
     cdef uint64_t rest, high = product(whole, factor[0], low)
     cdef uint64_t below = ~<uint64_t>0 >> bits
@@ -75,10 +75,10 @@ cdef inline uint64_t begin_of_product(uint64_t whole, int64_t power, int bits, u
 
 
 cdef inline bint scaled(uint64_t whole, int64_t power, bint negative, real* value) noexcept nogil:
-    """The float nearest to whole * 10 ** power, of two the even one; False if that is too large for a float."""
-    cdef int size = 23 if real is float else 52  # bits of the fraction
-    cdef int most = 255 if real is float else 2047  # the exponent of infinity
-    cdef bint exact = -17 <= power <= 10 if real is float else -4 <= power <= 23  # can there be two that are as near?
+    """Set the float nearest to whole * 10 ** power, ties to even; return False if it is too large for a float."""
+    cdef int size = 23 if real is float else 52  # fraction bits
+    cdef int most = 255 if real is float else 2047  # exponent of infinity
+    cdef bint exact = -17 <= power <= 10 if real is float else -4 <= power <= 23  # True if ties are possible
     cdef uint64_t high, low, bits
     cdef int zeros, shift
     cdef int64_t exponent
@@ -90,9 +90,9 @@ cdef inline bint scaled(uint64_t whole, int64_t power, bint negative, real* valu
     zeros = leading_zeros(whole)
     high = begin_of_product(whole << zeros, power, size + 3, &low)
     shift = 64 - (size + 3) + <int>(high >> 63)
-    bits = high >> shift  # those of the float, and one more to round by
+    bits = high >> shift  # the bits for the float, and one more for rounding
     exponent = (217706 * power >> 16) + 63 + <int>(high >> 63) - zeros + most // 2
-    if exponent <= 0:  # all its bits are those of the fraction
+    if exponent <= 0:  # subnormal: the fraction has all the bits
         bits = bits >> (1 - exponent) if exponent > -63 else 0
         exponent = 0
         bits = (bits + (bits & 1)) >> 1
@@ -100,7 +100,7 @@ cdef inline bint scaled(uint64_t whole, int64_t power, bint negative, real* valu
         if exact and low <= 1 and bits & 3 == 1 and bits << shift == high:
             bits -= 1
         bits = ((bits + (bits & 1)) >> 1) - (<uint64_t>1 << size)
-    bits += <uint64_t>exponent << size  # a carry out of the fraction goes where it belongs
+    bits += <uint64_t>exponent << size  # a carry out of the fraction correctly increments the exponent
     if bits >> size >= <uint64_t>most:
         return False
     from_bits(bits, negative, value)

@@ -1,15 +1,15 @@
-"""Memory of large batches, used again once the caller has dropped them.
+"""Reuse large batches' memory after the caller has dropped them.
 
-The kernel clears fresh memory page by page as it is first written, which costs as much as the copy itself: a batch of
-37 MiB leaves a queue in 5.2 ms, and in 2.9 ms where the pages are there. malloc keeps pages for a loop that has one
-batch of less than 32 MiB at a time; but after three of 1 MiB that are dropped together it returns them, and the next
-take 430 us each instead of 25. So each component keeps the memory of up to three dropped batches.
+The kernel clears fresh memory page by page on the first write, which costs as much as the copy itself: a 37 MiB batch
+leaves a queue in 5.2 ms, or in 2.9 ms if the pages exist. malloc keeps pages for a loop with one batch under 32 MiB at
+a time; but after three 1 MiB batches are dropped together, it returns them, and the next take 430 us each instead of
+25. So each component keeps the memory of up to three dropped batches.
 
-The arrays are ordinary ones that own their data. Their memory comes from here and returns here through NumPy's
-allocators (NEP 49) when NumPy would free it: once the array and all its views are gone, never before.
+These are ordinary arrays that own their data. Their memory comes from here and returns here through NumPy's allocators
+(NEP 49) when NumPy would free it: after the array and all its views are gone, never before.
 
-Thread safety: spare blocks change hands by single atomic operations. There is no lock, so it does not matter who holds
-the GIL, and a fork leaves nothing locked behind.
+Thread safety: spare blocks change owners by single atomic operations. There is no lock, so the GIL does not matter, and
+a fork leaves nothing locked.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
@@ -22,7 +22,7 @@ cimport numpy as cnp
 from memory cimport chunk_memory
 
 cdef enum:
-    RECYCLED_BYTES = 1 << 17    # of smaller arrays malloc keeps the pages
+    RECYCLED_BYTES = 1 << 17    # for smaller arrays, malloc keeps the pages
 
 cdef extern from "numpy/arrayobject.h":
     """
@@ -35,26 +35,26 @@ cdef extern from "numpy/arrayobject.h":
 
     struct pipeline_recycler {
         PyDataMem_Handler handler;
-        /* A block, with its size at its start; NULL; or the recycler's own address, when the recycler is closed. */
+        /* A block, with its size at its start; NULL; or the recycler's own address, once the recycler is closed. */
         std::atomic<void*> spares[pipeline_spares] = {};
-        bool mixed = false;                     /* blocks of other sizes stay, until one of this size wants the room */
-        std::atomic<unsigned> turn{0};          /* which of them goes then */
+        bool mixed = false;                     /* keep blocks with other sizes until this size needs the room */
+        std::atomic<unsigned> turn{0};          /* selects the one to drop then */
     };
 
     #ifdef __linux__
-    /* By their names in the library: Python's header forgets that they are C. */
+    /* By linker name, because Python's header does not declare them as C. */
     extern "C" int pipeline_track(unsigned int, uintptr_t, size_t) __asm__("PyTraceMalloc_Track");
     extern "C" int pipeline_untrack(unsigned int, uintptr_t) __asm__("PyTraceMalloc_Untrack");
 
-    /* A block's size is what NumPy makes of the array's shape when it frees it. Were that ever too large, the next
-       batch would run over the end: ask malloc. */
+    /* NumPy derives a block's size from the array's shape when freeing it. If it were ever too large, the next batch
+       would run over the end, so ask malloc. */
     static inline size_t pipeline_room(void* block) { return malloc_usable_size(block); }
 
-    /* tracemalloc counts spare blocks as NumPy's memory, had where the batch was dropped. */
+    /* tracemalloc counts spare blocks as NumPy's memory, allocated where the batch was dropped. */
     static inline void pipeline_trace(void* block, size_t bytes) { pipeline_track(389047, (uintptr_t)block, bytes); }
     static inline void pipeline_untrace(void* block) { pipeline_untrack(389047, (uintptr_t)block); }
     #else
-    /* Where malloc cannot be asked, no block is kept. */
+    /* If malloc cannot report sizes, no block is kept. */
     static inline size_t pipeline_room(void*) { return 0; }
     static inline void pipeline_trace(void*, size_t) {}
     static inline void pipeline_untrace(void*) {}
@@ -87,7 +87,7 @@ cdef inline void drop(void* block) noexcept nogil:
 
 
 cdef inline void keep_block(Recycler* recycler, void* block, size_t bytes) noexcept nogil:
-    """Keep a block, or free it if there are enough, or the recycler is closed."""
+    """Keep a block, or free it if there are enough or the recycler is closed."""
     cdef void* none
     cdef int i
     if bytes >= RECYCLED_BYTES and room(block) >= bytes:
@@ -106,8 +106,8 @@ cdef inline void keep_block(Recycler* recycler, void* block, size_t bytes) noexc
 
 
 cdef inline void* spare_block(Recycler* recycler, size_t bytes) noexcept nogil:
-    """A spare block of exactly that size, or NULL. Those of other sizes are freed: batches are no longer like that.
-    Where batches of all loops share a recycler they stay."""
+    """Return a spare block with exactly this size, or NULL. Blocks with other sizes are freed, as batches no longer
+    need them; but they stay in a recycler shared by all loops."""
     cdef void* block
     cdef void* found = NULL
     cdef int i
@@ -121,7 +121,7 @@ cdef inline void* spare_block(Recycler* recycler, size_t bytes) noexcept nogil:
             else:
                 drop(block)
         elif recycler.mixed:
-            return block                # that was dropped last, most likely: it is in the caches
+            return block                # most likely the last one dropped, so it is in the caches
         elif found == NULL:
             found = block
         else:
@@ -139,7 +139,7 @@ cdef inline void drop_spares(Recycler* recycler) noexcept nogil:
             drop(block)
 
 
-# What NumPy calls. While an array is made, the collector may run anything; its arrays, of any size, come from here too.
+# Called by NumPy. While an array is made, the collector may run any code; its arrays, of any size, come from here too.
 
 cdef inline void* recycler_malloc(void* recycler, size_t bytes) noexcept nogil:
     cdef void* block = spare_block(<Recycler*>recycler, bytes) if bytes >= RECYCLED_BYTES else NULL
@@ -169,7 +169,7 @@ cdef inline void delete_recycler(object handler) noexcept:
 
 
 cdef inline object new_recycler(bint mixed=False):
-    """What NumPy knows a recycler by. The queue keeps the recycler, and so does each array that is made of it."""
+    """Return NumPy's handle for a new recycler. The queue and each array made from it keep the recycler alive."""
     cdef Recycler* recycler = new Recycler()
     recycler.mixed = mixed
     memcpy(recycler.handler.name, b"pipeline", 9)
@@ -183,7 +183,7 @@ cdef inline object new_recycler(bint mixed=False):
 
 
 cdef inline int begin_recycling(object handler) except -1:
-    """Have NumPy make this thread's arrays in memory of a recycler, unless the caller has another allocator."""
+    """Have NumPy allocate this thread's arrays from a recycler, unless the caller has set another allocator."""
     usual = cnp.PyDataMem_GetHandler()
     if <PyObject*>usual == PyDataMem_DefaultHandler:
         cnp.PyDataMem_SetHandler(handler)
@@ -198,7 +198,7 @@ cdef inline int end_recycling(object handler) except -1:
 
 
 cdef inline object recycled_array(object handler, int ndim, cnp.npy_intp* dims, object dtype):
-    """An array with memory of a recycler; or of an allocator that the caller has given NumPy instead of its own."""
+    """Return an array in a recycler's memory, or from another allocator set by the caller."""
     begin_recycling(handler)
     Py_INCREF(dtype)
     try:

@@ -1,7 +1,7 @@
-"""The rules: which call is served, when, and with which slots. Slot numbers only; rows are never touched.
+"""The serving rules: when each call is served, and with which slots. Rows are never touched, only slot numbers.
 
-A call that cannot be served at once joins the end of its side's waiting list. Whoever changes the queue then serves
-both lists, enqueues first, until nothing moves any more (`flush`). `try_dequeue` keeps `min_after_dequeue` back.
+A call that cannot be served at once joins the end of its side's waiting list. After any change to the queue, both lists
+are served, enqueues first, until nothing moves (`flush`). `try_dequeue` retains `min_after_dequeue` elements.
 """
 
 from napping cimport wake_late
@@ -17,8 +17,8 @@ cdef enum Outcome:
 
 
 cdef inline bint holds_dequeues(Queue* q) noexcept nogil:
-    """A draw at random, or by priority, sees all rows of an enqueue_many or none: dequeues wait for its next piece if
-    there is room for it."""
+    """Return whether dequeues wait for an enqueue_many's next piece, if there is room for it, because a random or
+    priority draw sees all its rows or none."""
     cdef Attempt* a = q.enqueues.head
     if q.order <= LOCKSTEP or a == NULL or a.call != ENQUEUE:
         return False
@@ -26,7 +26,7 @@ cdef inline bint holds_dequeues(Queue* q) noexcept nogil:
 
 
 cdef inline bint holds_enqueues(Queue* q) noexcept nogil:
-    """In the same way an enqueue waits for a dequeue whose owner has to make room for more slots."""
+    """Return whether enqueues wait for a dequeue whose owner has to make room for more slots."""
     cdef Attempt* a = q.dequeues.head
     return q.order > LOCKSTEP and a != NULL and wants_owner(a)
 
@@ -86,7 +86,7 @@ cdef inline Outcome try_dequeue(Queue* q, Attempt* a) noexcept nogil:
 
 
 cdef inline bint serve(Queue* q, Waiting* waiting, bint enqueues) noexcept nogil:
-    """Serve the calls of one list in the order in which they came, until one has to wait; tell whether any moved."""
+    """Serve one list's calls in order of arrival, until one has to wait; return whether any moved."""
     cdef Attempt* a
     cdef Outcome outcome
     cdef bint progress = False
@@ -102,7 +102,7 @@ cdef inline bint serve(Queue* q, Waiting* waiting, bint enqueues) noexcept nogil
 
 
 cdef inline void flush(Queue* q) noexcept nogil:
-    """Serve both lists in turn until nothing moves: to be called after every change."""
+    """Serve both lists in turn until nothing moves; call it after every change."""
     cdef bint progress = True
     while progress:
         progress = not holds_enqueues(q) and serve(q, &q.enqueues, True)

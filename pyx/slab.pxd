@@ -1,7 +1,7 @@
-"""Rows of fixed size, addressed by slot number, in chunks that never move.
+"""Fixed-size rows, addressed by slot number, in chunks that never move.
 
-Chunk 0 holds the slots below `1 << bits`; each chunk after it as many as all before it together. So 33 chunks cover
-every 32-bit slot number, the chunk of a slot is one count of leading zeros, and memory follows what is held.
+Chunk 0 holds the slots below `1 << bits`, and each later chunk as many as all earlier ones together. So 33 chunks cover
+every 32-bit slot number, finding a slot's chunk takes one count of leading zeros, and memory follows the contents.
 """
 
 from libc.stdint cimport int64_t
@@ -12,25 +12,25 @@ from span cimport CHECKED, RowSpan, Span, fetch, out_of_bounds, slot_t, within
 
 cdef extern from *:
     """
-    /* One instruction and no branch: the bits of 2x + 1, which is never 0, less one. */
+    /* One instruction without a branch: the bits of 2x + 1, which is never 0, minus one. */
     static inline int pipeline_bit_length(unsigned int x) { return 63 - __builtin_clzll(2ull * x + 1); }
 
-    /* Prefetch the first lines of the row that is copied next; the processor finds the others. Random rows of 3 KB: 2.7
-       million/s without, 3.0 with it. */
+    /* Prefetches the first lines of the next row; the processor finds the others. Random rows of 3 KB: 2.7 million/s
+       without, 3.0 with it. */
     static inline void pipeline_ahead(const char* row) {
         for (int i = 0; i < 256; i += 64) __builtin_prefetch(row + i);
     }
 
     enum { pipeline_small = 512 };
 
-    /* Prefetch all lines of a small row: it rarely begins where a line does. */
+    /* Prefetches all lines of a small row, as it rarely starts at a line boundary. */
     static inline __attribute__((always_inline)) void pipeline_fetch_row(const char* row, size_t size) {
         if (size > pipeline_small) size = pipeline_small;
         for (size_t i = 0; i < size; i += 64) __builtin_prefetch(row + i);
         if (size > 16) __builtin_prefetch(row + size - 1);
     }
 
-    /* Copy a row: of the usual sizes by moves of a processor, not by a call. */
+    /* Copies a row: for common sizes with inline moves instead of a call. */
     static inline __attribute__((always_inline)) void pipeline_move(char* to, const char* from, size_t size) {
         switch (size) {
         case 32: memcpy(to, from, 32); break;
@@ -42,26 +42,26 @@ cdef extern from *:
     """
     void fetch_row "pipeline_fetch_row"(const char* row, size_t size) noexcept nogil
     void move "pipeline_move"(char* to, const char* source, size_t size) noexcept nogil
-    int SMALL "pipeline_small"          # bytes of a row up to which rows leave one by one, unless all are neighbours
+    int SMALL "pipeline_small"          # maximum row bytes for leaving singly, unless all are neighbours
     int bit_length "pipeline_bit_length"(unsigned int x) noexcept nogil
     void ahead "pipeline_ahead"(const char* row) noexcept nogil
 
 cdef enum:
     CHUNKS = 33
-    SOON = 16                   # rows before one at which it is fetched
+    SOON = 16                   # how many rows ahead to prefetch
 
 cdef struct Slab:
-    size_t row                  # bytes of one row
-    size_t[CHUNKS] origin       # address of a chunk, less the offset of its first slot; 0 for none
+    size_t row                  # bytes per row
+    size_t[CHUNKS] origin       # chunk address minus the offset of its first slot; 0 for none
 
 
 cdef inline size_t chunk_first(int bits, int chunk) noexcept nogil:
-    """The first slot of a chunk, which is also the number of slots before it."""
+    """Return a chunk's first slot, which is also the number of slots before it."""
     return (<size_t>1 << (bits + chunk - 1)) if chunk else 0
 
 
 cdef inline char* slab_row(const Slab* s, int bits, slot_t slot) noexcept nogil:
-    """Where the row of a slot lies. An address: with a view of each chunk, a shuffled block of f32[4] takes 8 % more
+    """Return the address of a slot's row. With one view per chunk, a shuffled f32[4] block would take 8 % more
     instructions."""
     cdef int chunk = bit_length(slot >> bits)
     if CHECKED and s.origin[chunk] == 0:
@@ -70,7 +70,7 @@ cdef inline char* slab_row(const Slab* s, int bits, slot_t slot) noexcept nogil:
 
 
 cdef inline size_t run(Span[slot_t] slots, size_t begin, size_t end, int bits) noexcept nogil:
-    """How many slots from `begin` on are neighbours in memory."""
+    """Return how many slots from `begin` on are neighbours in memory."""
     cdef slot_t first = slots[begin]
     cdef size_t i = begin + 1, border = chunk_first(bits, bit_length(first >> bits) + 1)
     while i < end and slots[i] == first + (i - begin) and slots[i] < border:
@@ -79,7 +79,7 @@ cdef inline size_t run(Span[slot_t] slots, size_t begin, size_t end, int bits) n
 
 
 cdef inline bint neighbours(Span[slot_t] slots, size_t n, int bits) noexcept nogil:
-    """Whether the first n are all neighbours in memory, as where rows leave in order: 20 ns for 128 of them."""
+    """Return whether the first n slots are neighbours in memory, as when rows leave in order: 20 ns for 128 slots."""
     cdef slot_t first = slots[0], last = slots[n - 1], different = 0
     cdef size_t i
     if last - first != n - 1 or bit_length(first >> bits) != bit_length(last >> bits):
@@ -91,7 +91,7 @@ cdef inline bint neighbours(Span[slot_t] slots, size_t n, int bits) noexcept nog
 
 cdef inline void copy_in(const Slab* s, int bits, slot_t slot, RowSpan rows, size_t at,
                          size_t n) noexcept nogil:
-    """Copy n rows into as many neighbours."""
+    """Copy n rows into n neighbouring slots."""
     within(rows.at(at + n - 1))
     memcpy(slab_row(s, bits, slot), rows.at(at), n * s.row)
 
@@ -103,7 +103,7 @@ cdef inline void copy_out(const Slab* s, int bits, slot_t slot, RowSpan rows, si
 
 cdef inline void scatter(const Slab* s, int bits, Span[slot_t] slots, size_t n, RowSpan rows, size_t at,
                          size_t size) noexcept nogil:
-    """Copy n rows from `at` on into their slots. Where `size` is a constant, a row is one move and not a call."""
+    """Copy n rows from `at` on into their slots. Given a constant `size`, each row is one move instead of a call."""
     cdef size_t i
     for i in range(n):
         memcpy(slab_row(s, bits, slots[i]), rows.at(at + i), size)
@@ -142,7 +142,7 @@ cdef inline void slab_write(const Slab* s, int bits, Span[slot_t] slots, size_t 
 
 cdef inline void pick(const Slab* s, int bits, Span[slot_t] slots, size_t n, RowSpan rows,
                       Span[int64_t] numbers, size_t at, size_t size) noexcept nogil:
-    """As `scatter`, of the rows that the numbers from `at` on name: anywhere, so each is fetched some rows before."""
+    """Copy as `scatter`, for rows selected by the numbers from `at` on: anywhere, so each is prefetched."""
     cdef size_t i, fetched = n - min(n, <size_t>SOON)
     for i in range(fetched):
         fetch_row(rows.at(numbers[at + i + SOON]), size)
@@ -153,7 +153,7 @@ cdef inline void pick(const Slab* s, int bits, Span[slot_t] slots, size_t n, Row
 
 cdef inline void slab_fill(const Slab* s, int bits, Span[slot_t] slots, size_t n, RowSpan rows,
                            Span[int64_t] numbers, size_t at) noexcept nogil:
-    """Copy the rows of the numbers from `at` on into n slots."""
+    """Copy the rows selected by the numbers from `at` on into n slots."""
     if s.row == 4:
         pick(s, bits, slots, n, rows, numbers, at, 4)
     elif s.row == 8:
@@ -166,8 +166,8 @@ cdef inline void slab_fill(const Slab* s, int bits, Span[slot_t] slots, size_t n
 
 cdef inline void gather_far(const Slab* s, int bits, Span[slot_t] slots, size_t n,
                             RowSpan rows) noexcept nogil:
-    """As `gather`, for rows of more than a line or two: each is fetched some rows before. To look for neighbours took
-    as long as to copy a row of 128 bytes."""
+    """Copy as `gather`, for rows longer than a line or two, with prefetching. Looking for neighbours took as long as
+    copying a 128-byte row."""
     cdef size_t i
     for i in range(n):
         if i + SOON < n:
@@ -177,7 +177,7 @@ cdef inline void gather_far(const Slab* s, int bits, Span[slot_t] slots, size_t 
 
 cdef inline void slab_read(const Slab* s, int bits, Span[slot_t] slots, size_t n,
                            RowSpan rows) noexcept nogil:
-    """Copy the rows of n slots out."""
+    """Copy the rows out of n slots."""
     cdef size_t i = 0, length
     if n and s.row <= SMALL and neighbours(slots, n, bits):
         copy_out(s, bits, slots[0], rows, 0, n)

@@ -1,7 +1,7 @@
-"""Memory that somebody else owns: an address and a length, with indexes that `make bounds` checks.
+"""Memory with another owner: an address and a length, with index checks in the `make bounds` build.
 
-For what a struct keeps, and for slots on the C stack. To acquire a typed memoryview of a Python object takes 106 ns, as
-long as a whole enqueue of one number; these take two or three stores, and keep nothing alive.
+For struct members, and for slots on the C stack. Acquiring a typed memoryview takes 106 ns, as long as enqueueing one
+number; a span takes two or three stores, and keeps nothing alive.
 """
 
 from libc.stdint cimport uint32_t
@@ -46,25 +46,25 @@ cdef extern from *:
         return {(char*)data, n, row};
     }
 
-    /* The build with bounds checks evaluates `place`; any other build drops the whole expression. */
+    /* The bounds-checking build evaluates `place`; any other build drops the whole expression. */
     #ifdef PIPELINE_BOUNDS
     static inline void pipeline_within(const void*) {}
     #else
     #define pipeline_within(place) ((void)(place))
     #endif
     """
-    cppclass Span "pipeline_Span" [Item]:       # n items, one after the other
+    cppclass Span "pipeline_Span" [Item]:       # n consecutive items
         Item* data
         size_t n
         Item& operator[](size_t i) noexcept nogil
     Span[Item] span "pipeline_span" [Item](Item* data, size_t n) noexcept nogil
-    cppclass RowSpan "pipeline_RowSpan":              # n rows of `row` bytes
+    cppclass RowSpan "pipeline_RowSpan":              # n rows with `row` bytes each
         char* data
         size_t n
         size_t row
         char* at(size_t i) noexcept nogil
     RowSpan rows_at "pipeline_rows"(const void* data, size_t n, size_t row) noexcept nogil
-    void fetch "__builtin_prefetch"(const void* place) noexcept nogil      # have it in the cache soon
+    void fetch "__builtin_prefetch"(const void* place) noexcept nogil      # load into the cache
     void within "pipeline_within"(const void* place) noexcept nogil
     bint CHECKED "pipeline_checked"
     void out_of_bounds "pipeline_out_of_bounds"(const char* what) noexcept nogil

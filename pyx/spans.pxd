@@ -1,7 +1,8 @@
-"""Spans of waits, for a trace: where each wait in a queue begins and ends, if anybody asked for that.
+"""Wait spans for a trace: record the begin and end of each wait in a queue, on request.
 
-Noted in a deque, which takes items from all threads, and by C alone: a wait must not run Python code before its attempt
-is safe (waiting.pxd), nor after it, where a signal handler could lose what it got. See `pipeline/reports/spans.py`.
+They go to a deque, which accepts items from all threads, and only from C: a wait must not run Python code before its
+attempt is safe (waiting.pxd), nor after it, when a signal handler could lose its result. See
+`pipeline/reports/spans.py`.
 """
 
 from cpython.ref cimport Py_INCREF, PyObject
@@ -25,11 +26,11 @@ cdef extern from "pythread.h":
 cdef enum:
     WAIT_BEGINS = 0             # as in pipeline/reports/spans.py
     WAIT_ENDS = 1
-    MOST = 65_536               # events that nobody has taken yet; further waits are counted and left out
+    MOST = 65_536               # maximum pending events; further waits are only counted
 
 
 cdef inline int note_into(object events) except -1:
-    """Note waits in a deque from now on, or for None no longer. It is kept: a thread may be about to use it."""
+    """Record waits in a deque from now on, or stop for None. It is kept alive, as a thread may be about to use it."""
     if events is None:
         set_events(NULL)
     else:
@@ -39,7 +40,7 @@ cdef inline int note_into(object events) except -1:
 
 
 cdef inline int64_t begin_wait(object queue, int call) noexcept:
-    """Note that this thread begins to wait; return the instant, or 0 if nobody wants to know."""
+    """Record that this thread begins to wait; return the time, or 0 if recording is off."""
     cdef PyObject* events = get_events()
     cdef int64_t instant
     if events == NULL:
@@ -51,12 +52,12 @@ cdef inline int64_t begin_wait(object queue, int call) noexcept:
         instant = now()
         (<object>events).append((get_ident(), instant, <int>WAIT_BEGINS, call, queue))
         return instant
-    except BaseException:       # no memory: the wait matters more
+    except BaseException:       # out of memory: the wait matters more
         return 0
 
 
 cdef inline void end_wait(int64_t began, int64_t slept) noexcept:
-    """Note the end of a wait that began then (0: it was not noted), and the time that statistics count."""
+    """Record the end of a wait that began at `began` (0: not recorded), and the time counted by statistics."""
     cdef PyObject* events = get_events()
     if events == NULL:
         return

@@ -1,4 +1,4 @@
-"""What a queue knows (Queue), what a call wants (Attempt), the lists of calls that wait, and the store of slot numbers.
+"""The queue's state (Queue), a call in progress (Attempt), the lists of waiting calls, and the slot number store.
 
 Every function here runs with the queue's lock held.
 """
@@ -16,7 +16,7 @@ from span cimport Span, slot_t, span
 
 cdef enum QueueOrder:
     FIFO
-    LOCKSTEP            # the last one in which no element depends on how many there were when it left
+    LOCKSTEP            # the last order whose draws do not depend on the number of elements present
     SHUFFLE
     PRIORITY
 
@@ -29,46 +29,46 @@ cdef enum Call:
     ENQUEUE_MANY        # in errors only: the attempt is an ENQUEUE of many rows
 
 cdef enum Status:
-    PENDING             # waits for its turn
+    PENDING             # waiting for its turn
     DONE
     CLOSED              # enqueue into a closed queue
     ALREADY_CLOSED      # second plain close
     CANCELLED           # enqueue or plain close cancelled by a cancelling close
-    EXHAUSTED           # closed, and fewer elements than wanted
+    EXHAUSTED           # closed, and fewer elements than requested
     TIMED_OUT
 
-cdef cppclass Attempt:          # one call in progress; lies on the stack of its owner, the thread that made the call
+cdef cppclass Attempt:          # one call in progress, on the stack of its owner, the calling thread
     Call call
     Status status
     size_t wanted               # enqueue: rows not stored yet; dequeue: elements still missing
     Span[slot_t] slots          # enqueue: slots whose rows are written; dequeue: the slots collected so far
-    size_t room                 # dequeue: how many fit in `slots` at present
+    size_t room                 # dequeue: capacity of `slots` at present
     size_t begin                # enqueue: the first slot that is not stored yet
-    size_t count                # enqueue: how many slots are written; dequeue: how many are collected
-    size_t lacking              # dequeue: how many it still wanted when the queue, closed, had too few;
-    size_t left                 # and how many there were: for the error
-    condition_variable* wake    # set by the parked owner; a wake-up means: decided, or `wants_owner`
-    int64_t asleep              # while `wake` is set: since when
+    size_t count                # enqueue: number of slots written; dequeue: number collected
+    size_t lacking              # dequeue: missing elements when a closed queue had too few;
+    size_t left                 # and the number left: for the error
+    condition_variable* wake    # set by the parked owner; it is woken if decided, or if `wants_owner`
+    int64_t asleep              # start of its sleep, while `wake` is set
     Attempt* before
     Attempt* after
     bint listed
-    bint each                   # enqueue: row by row, as that many enqueues of one element
-    bint poked                  # the owner is to check whether it still wants to wait
-    bint naps                   # while it sleeps: it wakes by itself soon, so its end may be told late
-    bint patient                # it naps even where no other call waits
-    bint late                   # decided, and in the list of those that nobody has told yet
+    bint each                   # enqueue: row by row, as with separate single enqueues
+    bint poked                  # the owner must check whether it still wants to wait
+    bint naps                   # during sleep: it wakes by itself soon, so notification may be late
+    bint patient                # it naps even if no other call waits
+    bint late                   # decided, in the list of owners not yet notified
     # The owner's own: written only while the owner holds the lock, so it may read them without.
-    size_t ready                # rows of the next piece that are in their slots
-    Status seen                 # `status` as of its last hold
-    bint blocked                # as of then, nothing to do but wait
-    bint nudged                 # as of then, poked
+    size_t ready                # rows in the next piece, already in slots
+    Status seen                 # `status` at its last hold
+    bint blocked                # as seen then, it had to wait
+    bint nudged                 # as seen then, it was poked
 
 cdef struct Waiting:
     Attempt* head
     Attempt* tail
     size_t count
 
-cdef struct Side:               # statistics of one side
+cdef struct Side:               # statistics for one side
     size_t elements
     size_t waits                # calls that could not be served at once
     int64_t waited              # ns
@@ -80,43 +80,43 @@ cdef enum Fullness:
 
 cdef cppclass Queue:
     mutex* lock                 # guards everything below except the rows themselves
-    long forks                  # which process made the queue; set once
+    long forks                  # identifies the process that made the queue; set once
     QueueOrder order
     bint closed
     size_t capacity
     size_t min_after_dequeue    # elements that stay in the pool while the queue is open
-    size_t count                # elements in the store
+    size_t count                # stored elements
     Ring ring
     SlotPool pool
     Heap heap
-    Ring outlet                 # lockstep: what was put back; it leaves first
+    Ring outlet                 # lockstep: elements put back; they leave first
     Philox random
     # slots
     int bits                    # chunk 0 has 1 << bits slots
     int chunks
     int kept                    # chunks that are too small to be worth dropping
-    size_t allocated            # slots that have memory
+    size_t allocated            # slots with memory
     size_t fresh                # slots below this have been used
-    Ring free                   # used slots that are free; first in, first out keeps them in runs
-    Slab* priorities            # of component 0, where the order is by priority
+    Ring free                   # used slots that are free; FIFO order keeps them in runs
+    Slab* priorities            # for component 0, in priority order only
     # waiting calls, in order of arrival
     Waiting enqueues
     Waiting dequeues
-    Waiting late                # enqueues that are done while their owners nap
-    bint called                 # one of these was woken, and nothing has entered since
+    Waiting late                # finished enqueues whose owners nap
+    bint called                 # one owner was woken, and nothing has entered since
     # statistics
     Side entered                # by enqueues
     Side left                   # by dequeues
     size_t high_water
     Fullness fullness
-    int64_t since               # when `fullness` began
+    int64_t since               # start of the current `fullness`
     int64_t empty               # ns
     int64_t full                # ns
     int64_t born
 
 
 cdef inline void begin_empty(Queue* q) noexcept nogil:
-    """Let the order and the free list have no room."""
+    """Give the order and the free list no room."""
     q.free.slots = span(<slot_t*>NULL, 0)
     q.ring.slots = span(<slot_t*>NULL, 0)
     q.outlet.slots = span(<slot_t*>NULL, 0)
@@ -125,8 +125,8 @@ cdef inline void begin_empty(Queue* q) noexcept nogil:
 
 
 cdef inline void start(Attempt* a, Call call, slot_t* slots, size_t room, size_t wanted) noexcept nogil:
-    """A call for `wanted` elements whose slot numbers go into `slots`, which has room for so many. That is an address:
-    it usually lies on the C stack, where nothing can be acquired from."""
+    """Start a call for `wanted` elements, with space for `room` slot numbers in `slots`. That is a plain address,
+    because it usually points to the C stack, where no memoryview can be acquired."""
     a.call = call
     a.status = a.seen = PENDING
     a.wanted = wanted
@@ -139,7 +139,7 @@ cdef inline void start(Attempt* a, Call call, slot_t* slots, size_t room, size_t
 
 
 cdef inline bint wants_owner(Attempt* a) noexcept nogil:
-    """Whether a pending attempt can continue only once its owner has acted: written the next piece of rows, or made
+    """Return whether a pending attempt can only continue after its owner acts: by writing the next rows, or by making
     room for more slots."""
     if a.call == ENQUEUE:
         return a.begin == a.count
@@ -252,13 +252,13 @@ cdef inline void take(Queue* q, Span[slot_t] out, size_t begin, size_t n) noexce
 
 
 cdef inline size_t kept_in_pool(const Queue* q, size_t n) noexcept nogil:
-    """How many of n elements stay while the queue is open. What was put back may leave."""
+    """Return how many of n elements stay while the queue is open. Elements put back may leave."""
     return min(n - q.outlet.count, q.min_after_dequeue)
 
 
 cdef inline void put_back(Queue* q, Attempt* a) noexcept nogil:
-    """Return what a dequeue collected: to the front of a FIFO queue, in the old order; in lockstep to the outlet, so
-    that it is not drawn again; to the end of a pool, the last taken first."""
+    """Return a dequeue's collected elements: in a FIFO queue to the front, in the old order; in lockstep to the outlet,
+    so they are not drawn again; in a pool to the end, the last taken first."""
     cdef size_t i, n = a.count
     q.count += n
     q.left.elements -= n

@@ -1,7 +1,7 @@
-"""Steps: what a call does in one hold of the lock. They are short, and neither allocate nor wait.
+"""Steps: the work done in one hold of the lock. They are short, and neither allocate nor wait.
 
-Lock order: nobody waits for a queue's lock while holding the GIL (`locked` tries, else releases the GIL first), and no
-step takes the GIL, so no order of the two can deadlock.
+Lock order: no thread waits for a queue's lock while holding the GIL (`locked` tries, and otherwise first releases the
+GIL), and no step takes the GIL, so the two locks cannot deadlock.
 """
 
 from libc.stdint cimport int64_t
@@ -17,32 +17,32 @@ from state cimport (
 from sync cimport coarse_now, fork_count, now
 from span cimport Span, slot_t, span
 
-# What a step works on, and answers to: for the steps of a call its Attempt, for the others one of the structs below.
+# A step's input and output: for a call's steps its Attempt, for the others one of these structs.
 ctypedef void (*Step)(Queue*, void*) noexcept nogil
 
 cdef cppclass Claim:            # free slots for new rows
-    Span[slot_t] slots          # where their numbers go
+    Span[slot_t] slots          # receives their numbers
     size_t wanted
-    bint taken                  # the answer: all that were wanted, or none;
-    int chunks                  # and how many chunks there are
+    bint taken                  # result: all were taken, or none;
+    int chunks                  # and the chunk count
 
-cdef cppclass Release:          # slots to be free again
+cdef cppclass Release:          # slots to free
     Span[slot_t] slots
     size_t begin
     size_t end
-    int spare                   # the answer: the number of a chunk that may go; 0 is for none
+    int spare                   # result: a chunk that may be dropped; 0 for none
 
-cdef struct MoreRoom:           # for the slots of a dequeue
+cdef struct MoreRoom:           # for a dequeue's slots
     Attempt* attempt
-    slot_t* slots               # twice the room; the answer is the old one
+    slot_t* slots               # doubled array in, old one out
 
 cdef struct Size:
     size_t elements
     bint closed
 
-cdef struct Backlog:            # of an element that enters now
-    size_t elements             # how many leave before it
-    bint contended              # whether other enqueues wait
+cdef struct Backlog:            # before an element that enters now
+    size_t elements             # elements leaving before it
+    bint contended              # other enqueues are waiting
 
 cdef struct Available:          # without waiting
     size_t elements             # for a dequeue
@@ -50,7 +50,7 @@ cdef struct Available:          # without waiting
 
 
 cdef inline void note(Queue* q) noexcept nogil:
-    """Keep the times at empty and full; the clock is read only when that changes."""
+    """Track the times at empty and full; the clock is read only on a change."""
     cdef Fullness fullness
     cdef int64_t instant
     if q.count <= (0 if q.closed else q.min_after_dequeue):
@@ -75,7 +75,7 @@ cdef inline void locked(Step step, Queue* q, void* what) noexcept:
         step(q, what)
         note(q)
         q.lock.unlock()
-    elif q.forks == fork_count():   # else this is a child, and whoever held the lock at the fork is not in it
+    elif q.forks == fork_count():   # otherwise this is a child, without the thread that held the lock
         with nogil:
             q.lock.lock()
             step(q, what)
@@ -89,7 +89,7 @@ cdef inline void enqueue_now(Queue* q, Attempt* a) noexcept nogil:
     cdef Outcome outcome = WAIT
     q.called = False
     a.begin = 0
-    a.count = a.ready           # what of it is not stored in the end, the owner releases
+    a.count = a.ready           # the owner releases any slots not stored in the end
     if a.status != PENDING:
         return
     if q.enqueues.head == NULL and not holds_enqueues(q) and not (a.each and q.dequeues.head != NULL):
@@ -103,7 +103,7 @@ cdef inline void enqueue_now(Queue* q, Attempt* a) noexcept nogil:
 
 
 cdef inline void step_enqueue(Queue* q, void* what) noexcept nogil:
-    """Start an enqueue or plain close, or continue one whose next piece of rows is written."""
+    """Start an enqueue or plain close, or continue an enqueue after its next piece is written."""
     enqueue_now(q, <Attempt*>what)
     look(<Attempt*>what)
 
@@ -124,7 +124,7 @@ cdef inline void step_dequeue(Queue* q, void* what) noexcept nogil:
 
 
 cdef inline void step_room(Queue* q, void* what) noexcept nogil:
-    """Let a dequeue continue with room for twice as many slots."""
+    """Let a dequeue continue with doubled room for slots."""
     cdef MoreRoom* more = <MoreRoom*>what
     cdef Attempt* a = more.attempt
     cdef slot_t* larger = more.slots
@@ -138,7 +138,7 @@ cdef inline void step_room(Queue* q, void* what) noexcept nogil:
 
 
 cdef inline void step_put_back(Queue* q, void* what) noexcept nogil:
-    """Undo a dequeue whose elements cannot be handed over."""
+    """Undo a dequeue whose elements cannot be delivered."""
     put_back(q, <Attempt*>what)
     flush(q)
 
@@ -175,8 +175,8 @@ cdef inline void step_claim(Queue* q, void* what) noexcept nogil:
 
 
 cdef inline void step_release(Queue* q, void* what) noexcept nogil:
-    """When all slots are free, start again from the first one, so that rows lie in runs again; the last chunk may go
-    then, if most of the memory was not needed since the last time."""
+    """If all slots are free, start again from the first one, so that rows form runs again; the last chunk may be
+    dropped then, if most memory has not been needed since the last time."""
     cdef Release* release = <Release*>what
     ring_push(&q.free, release.slots, release.begin, release.end - release.begin)
     if q.free.count == q.fresh:
@@ -202,7 +202,7 @@ cdef inline void step_ahead(Queue* q, void* what) noexcept nogil:
 
 
 cdef inline int64_t still_waited(const Waiting* w) noexcept nogil:
-    """The time that the calls of a list have waited since they last looked, in ns."""
+    """Return the total time that the calls in a list have waited since their last check, in ns."""
     cdef int64_t total = 0, instant = now()
     cdef const Attempt* a = w.head
     while a != NULL:
@@ -213,7 +213,7 @@ cdef inline int64_t still_waited(const Waiting* w) noexcept nogil:
 
 
 cdef inline void step_copy(Queue* q, void* what) noexcept nogil:
-    """Copy the state into a `Queue`, with the times of waits that are still going on."""
+    """Copy the state into a `Queue`, including the times of unfinished waits."""
     cdef Queue* copy = <Queue*>what
     memcpy(copy, q, sizeof(Queue))
     copy.entered.waited += still_waited(&q.enqueues)
@@ -221,7 +221,7 @@ cdef inline void step_copy(Queue* q, void* what) noexcept nogil:
 
 
 cdef inline void step_available(Queue* q, void* what) noexcept nogil:
-    """Where elements leave in an order of their own, the calls that wait count too."""
+    """Count available elements and room; in a deterministic order, waiting calls count too."""
     cdef Available* available = <Available*>what
     cdef Attempt* waiting = q.enqueues.head
     available.elements = q.count
@@ -229,7 +229,7 @@ cdef inline void step_available(Queue* q, void* what) noexcept nogil:
         available.elements += waiting.count - waiting.begin
     if not q.closed:
         available.elements -= kept_in_pool(q, available.elements)
-    available.room = q.capacity - min(q.count, q.capacity)  # what was put back may exceed it
+    available.room = q.capacity - min(q.count, q.capacity)  # elements put back may exceed it
     waiting = q.dequeues.head
     while waiting != NULL:
         available.room += waiting.wanted

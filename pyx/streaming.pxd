@@ -1,8 +1,8 @@
-"""Copying rows past the caches, into a batch that is larger than they are.
+"""Copy rows past the caches, into a batch larger than the caches.
 
-An ordinary store first reads the line that it fills. For 128 images of 150 KB that is a third of the traffic: 139 k
-rows/s past the caches, 109 k through them. Whoever reads the batch at once finds nothing of it in the caches: for 12 MB
-that makes it slower in all (1.33 against 1.00 ms), for 19 MB it is the same, for 24 MB faster (2.1 against 5.2 ms).
+An ordinary store first reads the cache line that it fills. For 128 images of 150 KB that is a third of the traffic:
+139 k rows/s past the caches, 109 k through them. But code that reads the batch at once finds nothing in the caches: for
+12 MB this is slower overall (1.33 instead of 1.00 ms), for 19 MB equal, for 24 MB faster (2.1 instead of 5.2 ms).
 """
 
 cdef extern from *:
@@ -36,7 +36,7 @@ cdef extern from *:
         memcpy(to, from, n);
     }
 
-    /* What was streamed is seen by other threads before what is stored from now on. */
+    /* Makes streamed data visible to other threads before later stores. */
     static inline void pipeline_streamed() {
     #ifdef __SSE2__
         _mm_sfence();
@@ -47,5 +47,5 @@ cdef extern from *:
     void streamed "pipeline_streamed"() noexcept nogil
 
 cdef enum:
-    STREAM_ROW = 4096           # bytes of a row
-    STREAM_BATCH = 16 << 20     # and of a batch from which it pays
+    STREAM_ROW = 4096           # minimum bytes per row
+    STREAM_BATCH = 16 << 20     # and per batch

@@ -1,7 +1,7 @@
 """Mutex, condition variable, steady deadlines and the fork generation, for nogil code.
 
-libcpp.mutex declares these `except +`, which drags GIL-taking error code into nogil functions; nothing here can throw
-in the way it is used, so nothing is declared to.
+libcpp.mutex declares these `except +`, which adds code that takes the GIL to nogil functions; nothing here can throw in
+this use, so nothing is declared that way.
 """
 
 cdef extern from "<mutex>" namespace "std" nogil:
@@ -23,14 +23,14 @@ cdef extern from * nogil:
     #include <time.h>
     #include <pthread.h>
 
-    /* Nanoseconds on the steady clock (23 ns a call). */
+    /* Nanoseconds on the steady clock (23 ns per call). */
     static inline long long pipeline_now() {
         using namespace std::chrono;
         return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
     }
 
-    /* The same clock as the kernel last noted it, every 1-4 ms (5 ns a call). Sums over many short spans come out right
-       on average, which is what statistics need. */
+    /* The same clock as last recorded by the kernel, every 1-4 ms (5 ns per call). Sums over many short spans are right
+       on average, which is enough for statistics. */
     static inline long long pipeline_coarse_now() {
     #ifdef CLOCK_MONOTONIC_COARSE
         struct timespec t;
@@ -41,9 +41,9 @@ cdef extern from * nogil:
     #endif
     }
 
-    /* Its deadlines are instants of that clock. Those of std::condition_variable follow the clock on the wall wherever
-       the C library has no pthread_cond_clockwait: glibc before 2.30, musl, macOS. Set back an hour, it makes a timeout
-       of a second an hour long. */
+    /* Deadlines are times on that clock. In std::condition_variable they follow the wall clock if the C library lacks
+       pthread_cond_clockwait: glibc before 2.30, musl, macOS. Setting it back an hour would make a one-second timeout
+       an hour long. */
     class pipeline_signal {
         pthread_cond_t wake;
     public:
@@ -82,8 +82,8 @@ cdef extern from * nogil:
         std::this_thread::sleep_for(std::chrono::nanoseconds(span));
     }
 
-    /* Counts the forks between the first process and this one; each module that includes this has its own, and _queue
-       alone counts. */
+    /* Counts the forks between the first process and this one; each module that includes this has its own counter, and
+       only _queue counts. */
     static std::atomic<long> pipeline_forks{0};
     static void pipeline_forked() { pipeline_forks.fetch_add(1, std::memory_order_relaxed); }
     static inline int pipeline_watch_forks() { return pthread_atfork(nullptr, nullptr, pipeline_forked); }

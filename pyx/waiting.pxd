@@ -1,31 +1,31 @@
-"""Waiting: how a call that cannot be served at once blocks, and every way in which that ends.
+"""Waiting: how a call that cannot be served at once blocks, and every way in which its wait ends.
 
-The protocol, from top to bottom of this file: a call puts its Attempt into the list of its side (steps.pxd), and its
-owner, the thread that made the call, parks on a condition variable of its own. It is woken once, when the attempt is
-decided or needs its owner, not once per element.
+The protocol, from top to bottom: a call puts its Attempt into the list for its side (steps.pxd), and its owner, the
+calling thread, parks on its own condition variable. It is woken once, when the attempt is decided or needs its owner,
+not once per element.
 
 Invariants, all under the queue's lock:
 
-1. After its first step an attempt is in a list if and only if its status is PENDING. Attempts lie on the stacks of
-   their owners, so an owner never returns while its attempt is listed, and a `Guard` beside the attempt withdraws it if
-   the thread is ended in the middle of the call (CPython before 3.14 ends daemon threads where they take the GIL again
-   while the interpreter exits). The exception is a forked child, where the lock may be held for ever by a thread that
-   is not there: the lists stay as they are, and `check_process` refuses every later call.
-2. Whoever decides an attempt removes it from its list first and notifies its owner last, still under the lock: as soon
-   as the owner can take the lock, the attempt and its condition variable may be gone. Once it is out of the list,
-   nobody else can reach it, and the owner may read it without the lock.
+1. After its first step an attempt is in a list if and only if its status is PENDING. Attempts live on their owners'
+   stacks, so an owner never returns while its attempt is listed, and a `Guard` next to the attempt withdraws it if the
+   thread is ended during the call (CPython before 3.14 ends daemon threads where they retake the GIL during interpreter
+   exit). The exception is a forked child, where the lock may be held forever by a thread that does not exist: the lists
+   stay unchanged, and `check_process` refuses every later call.
+2. Code that decides an attempt first removes it from its list and finally notifies its owner, still under the lock: as
+   soon as the owner can take the lock, the attempt and its condition variable may be gone. Outside the list, no other
+   thread can reach it, and the owner may read it without the lock.
 3. `wake` is not NULL exactly while the owner sleeps in `wait_turn`. A wake-up means: decided, needs its owner, poked.
-   The owner looks again, so a spurious wake-up costs time only.
-4. Slots in an attempt belong to the call: written but not stored (enqueue), or collected but not handed over (dequeue).
-   However the wait ends, the owner frees the first, and the owner or whoever decides puts back the second. Nothing is
-   lost.
+   The owner checks again, so a spurious wake-up only costs time.
+4. Slots in an attempt belong to the call: written but not stored (enqueue), or collected but not delivered (dequeue).
+   However the wait ends, the owner frees the written slots, and the collected ones are put back by the owner or by the
+   deciding code. Nothing is lost.
 5. The GIL is not held while a thread sleeps, and no lock is held while a hook, a signal handler or any other Python
    code runs. Such code may use the same queue, fork, or raise.
 6. Only the main thread runs signal handlers, so it wakes every 50 ms to look for them. Other threads sleep until they
-   are woken, their deadline is over, or a hook wants to be asked again.
-7. An attempt that is listed and needs its owner (`wants_owner`) has one that is copying rows or making room, not
-   sleeping. It keeps its place, and those behind it wait until its owner has acted or withdrawn it.
-8. Those that put small elements may nap: they hear late that they are done (napping.pxd).
+   are woken, their deadline passes, or a hook is due again.
+7. If an attempt is listed and needs its owner (`wants_owner`), the owner is copying rows or making room, not sleeping.
+   It keeps its place, and later calls wait until its owner has acted or withdrawn it.
+8. Producers with small elements may nap: they are notified late (napping.pxd).
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -43,7 +43,7 @@ from sync cimport condition_variable, fork_count, guard, now
 
 cdef extern from "pythread.h":
     """
-    static unsigned long pipeline_main_thread = 0;      /* of _queue, the one module that waits */
+    static unsigned long pipeline_main_thread = 0;      /* set in _queue, the only module that waits */
     static inline void pipeline_note_main_thread(unsigned long thread) { pipeline_main_thread = thread; }
     """
     unsigned long main_thread "pipeline_main_thread"
@@ -54,10 +54,10 @@ cdef enum:
     TICK = 50_000_000           # ns between looks for signals while the main thread is blocked
 
 
-# Deadlines: instants on the steady clock, in ns; -1 is never ----------------------------------------------------------
+# Deadlines: times on the steady clock, in ns; -1 is never -------------------------------------------------------------
 
 cdef inline int64_t deadline_of(object timeout) except? -2:
-    """The instant at which a call that may wait `timeout` seconds ends."""
+    """Return the end time for a call with this timeout."""
     return -1 if timeout is None else deadline_in(timeout)
 
 
@@ -91,13 +91,13 @@ cdef inline void poke(Waiting* w) noexcept nogil:
 
 
 cdef inline void step_poke(Queue* q, void* nothing) noexcept nogil:
-    """Let the owners of all waiting attempts check whether they still want to wait."""
+    """Let the owners of all waiting attempts check whether to keep waiting."""
     poke(&q.enqueues)
     poke(&q.dequeues)
 
 
 cdef inline void withdraw(Queue* q, Attempt* a) noexcept nogil:
-    """Take a pending attempt out of its list. What it had collected goes back, and those behind it are served."""
+    """Take a pending attempt out of its list. Its collected elements go back, and the calls behind it are served."""
     a.status = TIMED_OUT
     if a.call == ENQUEUE or a.call == CLOSE:
         if a.listed:
@@ -119,8 +119,8 @@ cdef inline void step_withdraw(Queue* q, void* what) noexcept nogil:
 
 cdef extern from *:
     """
-    /* Withdraws an attempt that is still listed when its owner's stack goes away. Without the GIL: the thread has been
-       refused it. */
+    /* Withdraws an attempt that is still listed when its owner's stack goes away. Without the GIL, because the thread
+       can no longer take it. */
     static const int pipeline_never = 0;
     struct pipeline_guard {
         void* queue;
@@ -153,7 +153,7 @@ cdef inline void withdraw_unowned(void* queue, void* attempt) noexcept nogil:
 # Sleeping -------------------------------------------------------------------------------------------------------------
 
 cdef inline int check_process(const Queue* q, object owner) except -1:
-    """Refuse a queue that another process made: the threads that would serve it, and wake its callers, are not here."""
+    """Refuse a queue from another process, because its threads do not exist here and cannot serve or wake a call."""
     if q.forks != fork_count():
         if q.forks == -1:
             raise RuntimeError(
@@ -167,8 +167,8 @@ cdef inline int check_process(const Queue* q, object owner) except -1:
 
 cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int64_t until,
                            int64_t* slept) noexcept nogil:
-    """Sleep until the attempt is decided or needs its owner, until it is poked, or until an instant has passed. Return
-    whether there is something to do. `slept` grows by the time that statistics count."""
+    """Sleep until the attempt is decided or needs its owner, until it is poked, or until a given time. Return whether
+    there is something to do. `slept` grows by the time counted by statistics."""
     cdef int64_t turn, limit, nap
     cdef guard held = guard(q.lock[0])
     cdef Side* side = &q.entered if a.call == ENQUEUE or a.call == CLOSE else &q.left
@@ -199,9 +199,9 @@ cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int
 
 
 cdef inline int park(Queue* q, Attempt* a, int64_t deadline, object hooks) except -1:
-    """Wait until the attempt is decided or needs its owner, or the deadline has passed and it is withdrawn. `hooks` has
-    the methods `_about_to_wait` and `_still_waiting` of Engine, which may end the wait by raising. If they raise the
-    class `_endless`, "this wait would never end", the attempt may have been decided meanwhile, and then that counts."""
+    """Wait until the attempt is decided or needs its owner, or until the deadline, when it is withdrawn. `hooks` has
+    Engine's methods `_about_to_wait` and `_still_waiting`, which may end the wait by raising. If they raise the class
+    `_endless`, for an endless wait, and the attempt has been decided in the meantime, the decision counts."""
     cdef int64_t slept = 0, began = begin_wait(hooks, <int>a.call)
     try:
         return wait_out(q, a, deadline, hooks, &slept)
@@ -210,7 +210,7 @@ cdef inline int park(Queue* q, Attempt* a, int64_t deadline, object hooks) excep
 
 
 cdef inline int wait_out(Queue* q, Attempt* a, int64_t deadline, object hooks, int64_t* slept) except -1:
-    """As `park`, and says how long it slept."""
+    """Wait as `park` does, and add the time slept to `slept`."""
     cdef condition_variable signal
     cdef bint asking = True, ready, ticking = PyThread_get_thread_ident() == main_thread
     cdef int64_t began = now(), look_at, until
@@ -218,7 +218,7 @@ cdef inline int wait_out(Queue* q, Attempt* a, int64_t deadline, object hooks, i
         look_at = instant_after(began, hooks._about_to_wait(<int>a.call))
         while True:
             asking = False
-            check_process(q, hooks)     # a hook or a signal handler may have forked: nobody would wake the child
+            check_process(q, hooks)     # a hook or a signal handler may have forked: nothing would wake the child
             until = earlier(deadline, look_at)
             if ticking:
                 until = earlier(until, now() + TICK)
@@ -234,7 +234,7 @@ cdef inline int wait_out(Queue* q, Attempt* a, int64_t deadline, object hooks, i
                 asking = True
                 look_at = instant_after(now(), hooks._still_waiting(<int>a.call, (now() - began) * 1e-9))
     except BaseException as error:
-        # What a hook or a signal handler raised, Ctrl-C above all: nothing stays behind, and nothing is lost.
+        # A hook or a signal handler raised, typically for Ctrl-C: withdraw the attempt, so that nothing is lost.
         locked(step_withdraw, q, a)
         if asking and a.status != PENDING and a.status != TIMED_OUT and isinstance(error, hooks._endless):
             return 0

@@ -1,4 +1,4 @@
-"""The wire format of protocol buffers: varints, tags, fields."""
+"""The protocol buffer wire format: varints, tags, fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 VARINT, FIXED64, LEN, FIXED32 = 0, 1, 2, 5
-_SHORT = 16  # values; up to this many a loop is faster than NumPy
+_SHORT = 16  # maximum values for which a loop is faster than NumPy
 _SIGN = 1 << 63
 _SHIFTS = np.arange(10, dtype=np.uint64) * np.uint64(7)
 _STEPS = np.uint64(1) << _SHIFTS[1:]
@@ -20,7 +20,7 @@ class WireError(ValueError):
 
 
 def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """Return the unsigned varint at `at`, and where it ends.
+    """Return the unsigned varint at `at`, and its end.
 
     Raises:
         WireError: It does not end before `end`, or has more than ten bytes.
@@ -38,7 +38,7 @@ def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Iterate over the fields of the message between two places: (number, wire type, begin and end of the value).
+    """Iterate over a message's fields between two offsets: (number, wire type, begin and end of the value).
 
     Raises:
         WireError: The bytes are not a message.
@@ -67,7 +67,7 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]
 
 
 def _end_of_group(data: bytes, at: int, end: int, number: int) -> int:
-    """Skip a group, a nested message of the first protocol buffers, in a loop, since groups may nest deeply."""
+    """Skip a group, a nested message from early protocol buffers, in a loop because groups may nest deeply."""
     begin, open_groups = at, [number]
     while open_groups:
         if at >= end:
@@ -97,7 +97,7 @@ def signed(value: int) -> int:
 
 
 def unpack_varints(data: bytes, at: int, end: int) -> NDArray[np.int64]:
-    """Return the int64 numbers that fill the bytes between two places.
+    """Return the int64 numbers between two offsets.
 
     Raises:
         WireError: The last one is cut off, or one has more than ten bytes.
@@ -143,7 +143,7 @@ def pack_varint(value: int) -> bytes:
 
 
 def pack_varints(values: list[int]) -> bytes:
-    """Return int64 numbers as varints, one after the other."""
+    """Return int64 numbers as consecutive varints."""
     if len(values) <= _SHORT:
         return b"".join(map(pack_varint, values))
     bits: NDArray[Any] = np.array(values, np.int64).view(np.uint64)
@@ -156,7 +156,7 @@ def pack_varints(values: list[int]) -> bytes:
 
 
 def pack_field(number: int, payload: bytes) -> bytes:
-    """Return a field of bytes: its tag, its length and the bytes."""
+    """Return a bytes field: its tag, its length and the bytes."""
     if number < 16 and len(payload) < 128:  # the usual case
         return bytes((number << 3 | LEN, len(payload))) + payload
     return pack_varint(number << 3 | LEN) + pack_varint(len(payload)) + payload

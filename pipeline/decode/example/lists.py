@@ -1,4 +1,4 @@
-"""Reads the three kinds of lists in a tf.train.Feature as arrays, without messages and protobuf."""
+"""Read the three list kinds in a tf.train.Feature as arrays, without messages and protobuf."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from pipeline.decode.wire import FIXED32, LEN, VARINT, WireError, fields, signed, unpack_varints, varint
 
 _FLOATS = np.dtype("<f4")
-_PACKED = 0x0A  # the tag of field 1, with a length: all numbers of a list, one after the other
+_PACKED = 0x0A  # tag for field 1 with a length: all numbers in a list, one after the other
 
 
 class ListKind(NamedTuple):
-    """One kind of list.
+    """One list kind.
 
     Attributes:
-        number: The number of its field in Feature.
-        field: The name of that field.
-        name: TensorFlow's name for the type of its values.
-        dtype: The dtype of an array of its values.
+        number: Its field number in Feature.
+        field: Its field name there.
+        name: TensorFlow's name for its value type.
+        dtype: The dtype for its values.
         read: Returns the list's values from data[at:end]: an array, or a list of bytes. Raises WireError.
     """
 

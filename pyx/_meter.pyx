@@ -173,7 +173,7 @@ cdef class Metered:
         self.stream.begin()
 
     def into(self, rows):
-        """As that of the stream."""
+        """Call the stream's `into`."""
         self.stream.into(rows)
 
     def close(self):
@@ -218,7 +218,7 @@ cdef class MeteredIndex:
         return block
 
     def into(self, empty):
-        """As that of the index."""
+        """Call the index's `into`."""
         self.source.into(empty)
 
     def runs(self, starts, size):

@@ -60,7 +60,7 @@ cdef inline bint fits(object column, object value) noexcept:
 
 
 cdef inline void copy_large(Array* rows, char* to, const char* source, size_t size) noexcept:
-    """Copy a large row into a column while other threads run. A column may be a part of a batch: its base."""
+    """Copy a large row into a column without the GIL. A column may be part of a batch, which is then its base."""
     cdef PyObject* base = <PyObject*>cnp.PyArray_BASE(<cnp.ndarray>rows)
     cdef cnp.ndarray whole = <cnp.ndarray>(base if base != NULL and is_array(base) else <PyObject*>rows)
     cdef bint past = cnp.PyArray_NBYTES(whole) >= STREAM_BATCH

@@ -85,7 +85,7 @@ def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], w
         settings["takes_workers"] = node.takes_workers
     if executor is not None:
         settings["made_by"] = executor.made_by
-        settings["sending"] = own.sending
+        settings["moved"] = own.moved
         if (remote := executor.seen()) is not None:
             settings["remote"] = remote
     if own.drawn is not None:

@@ -56,8 +56,9 @@ def _longer(times: LoopTimes, before: LoopTimes) -> LoopTimes:
 
 def _sum(part: PartFacts, before: PartFacts) -> PartFacts:
     settings = part.settings
-    if "sending" in settings:
-        settings = settings | {"sending": settings["sending"] + before.settings.get("sending", 0.0)}
+    if "moved" in settings:
+        pairs = zip(settings["moved"], before.settings.get("moved", (0, 0)), strict=True)
+        settings = settings | {"moved": tuple(map(sum, pairs))}
     return part._replace(
         elements=part.elements + before.elements,
         seconds=part.seconds + before.seconds,

@@ -18,6 +18,7 @@ _TRIFLE = 20e-6  # seconds: handing a shorter call to a worker costs about as mu
 _MOST_AT_ONCE = 4  # largest factor by which to increase the number of workers
 _EXACT = 3.0  # smaller speed-ups are printed with a decimal
 _HALF = 0.5  # processors
+_MUCH = 50e6  # bytes per second to and from processes: less takes them no noticeable time
 _HANDED_OVER = 1.15  # factor by which handing over the GIL slows threads, at most; `make verdicts` checks it
 _AT_ONCE = 1.2  # processors: threads that want more run at the same time, so without the GIL
 
@@ -96,9 +97,10 @@ def why_no_more(report: Report, how: str) -> str:
 
 def why_idle(report: Report, slow: Stage) -> str:
     """Return the advice for workers that keep a thread waiting although they are mostly idle."""
-    if made_by(slow) == "pipeline.threads":
+    sent, received = slow.settings.get("moved", (0, 0))
+    if made_by(slow) == "pipeline.threads" or sent + received < _MUCH * (slow.age_s or report.seconds):
         return "They wait for the slowest, as examples take unequal time: if any order will do, pass `ordered=False`."
-    if slow.settings.get("sending", 0.0) > MOSTLY * taken(slow) * report.seconds:
+    if sent > received:
         return "Its inputs take long to send: send less, such as file names, and read in the function."
     return "Its results take long to come back: return less, or smaller dtypes."
 
@@ -181,9 +183,24 @@ def how_workers(report: Report, slow: Stage) -> str:
     if slow.wanted is None or not slow.busy:
         return UNKNOWN
     at_work = slow.busy * slow.threads
-    if holds_lock(report, made_by(slow), slow.wanted or 0.0):
+    if holds_lock(report, made_by(slow), slow.wanted):
         at_work = min(at_work, 1.0)  # the others wait for the GIL
-    return COMPUTES if slow.wanted > MOSTLY * at_work else WAITS
+    if (slow.cpu or 0.0) > MOSTLY * report.processors and slow.wanted > MOSTLY * at_work:  # they wait for each other
+        return COMPUTES
+    return activity(slow.cpu or 0.0, slow.wanted, at_work)
+
+
+def activity(cpu: float, wanted: float, work: float) -> str:
+    """Return whether a step computes; a wait for a processor may belong to its work or to its end.
+
+    Args:
+        cpu: The processors that it used.
+        wanted: The processors that it used or waited for.
+        work: The share of the time that it was at work, summed over its threads.
+    """
+    if cpu > MOSTLY * work:
+        return COMPUTES
+    return WAITS if wanted < MOSTLY * work else UNKNOWN
 
 
 def least_of(gain: float) -> float:

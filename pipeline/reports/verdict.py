@@ -22,6 +22,7 @@ from pipeline.reports.advice import (
     WAITS,
     WORTH,
     Offer,
+    activity,
     between,
     delayed,
     figure,
@@ -107,8 +108,8 @@ def judge(report: Report) -> list[Verdict]:
 def _without_promise(report: Report, remedy: _Remedy) -> _Remedy:
     """Return the remedy for a run that lacked processors: it promises nothing."""
     text = _PROMISE.sub("", remedy.text)
-    if f"{COMPUTES})" in text and (remedy.knob == "workers" or LESS_WORK in text):
-        text = f"{text.partition(f'{COMPUTES})')[0]}{COMPUTES}). Measure again while they are free."
+    if f"{WAITS})" not in text and (remedy.knob == "workers" or LESS_WORK in text):
+        text = f"{text.partition('). ')[0]}). Measure again while they are free."
         remedy = remedy._replace(knob=None, value=None)
     return remedy._replace(text=f"{report.starved}. {text}", gain=None, least=None)
 
@@ -212,21 +213,21 @@ def _serial(report: Report, slow: Stage, thread: _Thread, behind: float, consume
     share = taken(slow)
     others = max(thread.busy - share, 0.0)  # of the same thread
     limit = max(others + consumer if thread.first else max(others, behind), 1e-3)
-    how = _how(share, thread, consumer if thread.first else 0.0)
-    begins = f"Bottleneck: `{slow.name}` ({share:.0%} of the time{how})"
+    does = _how(share, thread, consumer if thread.first else 0.0)
+    begins = f"Bottleneck: `{slow.name}` ({share:.0%} of the time{does})"
     brief = too_brief(report, slow, share * (1 - delayed(thread.owner) / max(thread.busy, 1e-3)))
     if brief:
         return _Remedy(slow, slow.kind, f"{begins}. {brief}")
     least, prefetched = _prefetched(report, thread, consumer)
     if (slow.kind == "function" or _can_move(slow)) and (
-        (offer := more_workers(report, 1, share, share, limit, how)).most
-        > WORTH * (least if how == COMPUTES else prefetched)
+        (offer := more_workers(report, 1, share, share, limit, does)).most
+        > WORTH * (least if does == COMPUTES else prefetched)
     ):
         return _in_workers(slow, begins, offer)
     if prefetched > WORTH:
         text = f"{begins}. Try `.prefetch({_AHEAD})` at the end{between(least, prefetched)}."
         return _Remedy(slow, slow.kind, text, "prefetch", _AHEAD, prefetched, least)
-    return _Remedy(slow, slow.kind, f"{begins}. {of_files(how) if slow.kind == 'source' else LESS_WORK}")
+    return _Remedy(slow, slow.kind, f"{begins}. {of_files(does) if slow.kind == 'source' else LESS_WORK}")
 
 
 def _can_move(slow: Stage) -> bool:
@@ -258,10 +259,10 @@ def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consum
     """Return the remedy for workers that keep a thread waiting."""
     now, busy = max(1, slow.threads), slow.busy or 0.0
     auto = slow.settings.get("auto")
-    how = UNKNOWN if auto else how_workers(report, slow)
-    begins = f"Bottleneck: `{slow.name}` ({count(now, 'worker')}, {busy:.0%} busy{how})"
+    does = UNKNOWN if auto else how_workers(report, slow)
+    begins = f"Bottleneck: `{slow.name}` ({count(now, 'worker')}, {busy:.0%} busy{does})"
     used, work = slow.cpu or 0.0, now * busy
-    brief = too_brief(report, slow, used if how == COMPUTES else max(used, work - delayed(slow)))
+    brief = too_brief(report, slow, used if does == COMPUTES else max(used, work - delayed(slow)))
     if brief and not auto:
         return _Remedy(slow, slow.kind, f"{begins}. {brief}")
     least, gain = _prefetched(report, thread, consumer)
@@ -276,12 +277,12 @@ def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consum
         return _Remedy(slow, "function", text)
     if auto:
         return _Remedy(slow, "function", f'{begins}. `workers="auto"` found no better number. {LESS_WORK}')
-    if busy < MOSTLY and not (how == COMPUTES and holds_lock(report, made_by(slow), slow.wanted or 0.0)):
+    if busy < MOSTLY and not (does == COMPUTES and holds_lock(report, made_by(slow), slow.wanted or 0.0)):
         return _Remedy(slow, "function", f"{begins}. {why_idle(report, slow)}")
     limit = max(thread.busy - taken(slow), behind, 1e-3)
-    offer = more_workers(report, now, work, now, limit, how, made_by(slow), slow.wanted or 0.0)
+    offer = more_workers(report, now, work, now, limit, does, made_by(slow), slow.wanted or 0.0)
     if offer.most < WORTH:
-        return _Remedy(slow, "function", f"{begins}. {why_no_more(report, how)}{LESS_WORK}")
+        return _Remedy(slow, "function", f"{begins}. {why_no_more(report, does)}{LESS_WORK}")
     return _Remedy(slow, "function", f"{begins}. {offer.text}", "workers", offer.value, offer.gain, offer.least)
 
 
@@ -289,6 +290,5 @@ def _how(share: float, thread: _Thread, consumer: float) -> str:
     """Return whether a step computes, from the processor time of its thread, in which other steps may compute too."""
     if thread.wanted is None:
         return UNKNOWN
-    if thread.wanted < MOSTLY * share:
-        return WAITS
-    return COMPUTES if thread.wanted - consumer - max(thread.busy - share, 0.0) > MOSTLY * share else UNKNOWN
+    others = consumer + max(thread.busy - share, 0.0)
+    return activity((thread.owner.cpu or 0.0) - others, thread.wanted, share)

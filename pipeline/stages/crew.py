@@ -155,11 +155,10 @@ class Segment:
         for each in self._measured:
             each.workers = workers
 
-    def note_sent(self, seconds: float) -> None:
-        """Add the time that it took to submit a chunk, such as to pickle its inputs."""
-        if self.workers is not None and self.workers.count:  # else submitting is the work itself
-            for each in self._measured:
-                each.sending += seconds
+    def note_moved(self, sent: int, received: int) -> None:
+        """Add the bytes of a chunk's inputs and of its results."""
+        for each in self._measured:
+            each.moved = each.moved[0] + sent, each.moved[1] + received
 
     def skipped(self, part: SkippedAt) -> Skipped:
         """Return a skipped error with the counter for it."""
@@ -224,6 +223,10 @@ class Chunk:
     def due(self) -> bool:
         """Return whether workers have nothing left to do in this segment."""
         return all([not isinstance(each, Task) or each.future.done() for each in self.parts])
+
+    def has_tasks(self) -> bool:
+        """Return whether parts of it were sent to workers and not received."""
+        return any([isinstance(each, Task) for each in self.parts])
 
 
 class Task:
@@ -304,6 +307,8 @@ class Crewed(Maker):
         self._patience, self._clock, self._named = patience, run.clock, named
         self._read_ahead = read_ahead
         self._together = patience is not None and not timed  # timed batches taken together have no states between them
+        self._in_turn = ordered and len(segments) == 1  # the workers have all chunks, so only the first one matters
+        self._waited = 0.0  # since the last results for which the caller has waited
         self._bell = StopFlag()
         self._units: deque[Pending] = deque()
         self._making: Iterator[Any] | None = None  # the first segment's outputs for the last unit
@@ -403,14 +408,16 @@ class Crewed(Maker):
                 if not (self._units and self._units[0] is unit):  # the rest of the unit has no outputs
                     return None
                 continue
-            if self._ordered:
+            if self._in_turn:
                 if self._advance(unit.chunks[0], wait=True):
                     return self._delivered(unit, unit.chunks[0])
                 continue
-            found = [(each, chunk) for each in self._units for chunk in each.chunks if self._advance(chunk, wait=False)]
-            if found:
+            # All of them, so that the workers of each segment have several at a time.
+            chunks = [(each, chunk) for each in self._units for chunk in each.chunks]
+            found = [(each, chunk) for each, chunk in chunks if self._advance(chunk, wait=False)]
+            if found and (found[0][1] is unit.chunks[0] or not self._ordered):
                 return self._delivered(*found[0])
-            self._wait([part for each in self._units for chunk in each.chunks for part in chunk.parts])
+            self._wait([chunk for _, chunk in chunks])
 
     def _delivered(self, unit: Pending, chunk: Chunk) -> Chunk:
         unit.chunks.remove(chunk)
@@ -560,7 +567,6 @@ class Crewed(Maker):
         assert workers is not None
         error, sent = block.error, Block(block.values, block.numbers)
         call: Any = _InProcess(segment.call, self._clock, empty) if workers.in_process else segment.call
-        began = time.perf_counter()
         try:
             future = workers.submit(call, segment.draws, sent)
         except (ResourceExhaustedError, RuntimeError) as refused:
@@ -571,9 +577,8 @@ class Crewed(Maker):
             refusal = AbortedError(None, None, f"the workers took no more work: {named(refused)}")
             refusal.__cause__ = refused
             return [failed(refusal)]
-        segment.note_sent(time.perf_counter() - began)
         task = Task(block, future, cancelled)
-        if not self._ordered:
+        if not self._in_turn:
             task.watch(self._bell)
         return [task] + ([] if error is None else [failed(error)])
 
@@ -588,41 +593,43 @@ class Crewed(Maker):
             if not chunk.due():
                 if not wait:
                     return False
-                began = time.perf_counter()
-                self._wait(chunk.parts)
-                waited = time.perf_counter() - began
-            else:
-                waited = 0.0
-            if any([isinstance(each, Task) for each in chunk.parts]):
-                self._receive(chunk, waited)
+                self._wait([chunk])
+            if chunk.has_tasks():
+                self._receive(chunk)
                 continue
             if chunk.segment == len(self._segments):
                 return True
             self._submit(chunk)
 
-    def _wait(self, parts: Sequence[Any]) -> None:
-        """Wait for a limited time until a task is done. Meanwhile a live input may have more for the workers."""
+    def _wait(self, chunks: Sequence[Chunk]) -> None:
+        """Wait for a limited time until workers are done with a chunk; a live input may have more for them."""
         self._bell.clear()
         self._clock.check()
         self._stay()
-        waiting = [each for each in parts if isinstance(each, Task)]
-        if self._ordered:
-            waiting = [each for each in waiting if not each.future.done()][:1] or waiting
-            waiting[0].watch(self._bell)
-        if not any(each.future.done() for each in waiting):
+        began = time.perf_counter()
+        if self._in_turn:
+            tasks = [each for each in chunks[0].parts if isinstance(each, Task)]
+            waiting = next((each for each in tasks if not each.future.done()), tasks[0])
+            waiting.watch(self._bell)
+            ready = waiting.future.done()
+        else:
+            ready = any(chunk.due() for chunk in chunks if chunk.has_tasks())
+        if not ready:
             self._bell.wait(_SOON if self._patience is not None and self._ended is None else _LOOK)
+        self._waited += time.perf_counter() - began
         self._clock.check()
         if self._patience is not None:
             self._fill(1)
 
-    def _receive(self, chunk: Chunk, waited: float) -> None:
+    def _receive(self, chunk: Chunk) -> None:
         """Replace tasks with their workers' results."""
         segment = self._segments[chunk.segment - 1]
+        first = not self._ordered or chunk is self._units[0].chunks[0]  # else the caller has waited for another one
         parts: list[Any] = []
         for part in chunk.parts:
             if isinstance(part, Task) and part.future.done():
+                waited, self._waited = (self._waited, 0.0) if first else (0.0, self._waited)
                 parts += self._made(segment, part, waited)
-                waited = 0.0
             else:
                 parts.append(part)
             if isinstance(parts[-1] if parts else None, Block) and parts[-1].error is not None:
@@ -644,7 +651,8 @@ class Crewed(Maker):
         segment.note(times, waited)
         seconds, cpu = sum(each[0] for each in times), sum(each[1] for each in times)
         assert segment.workers is not None
-        self._adapt(segment.workers, block, results, seconds)
+        sent, received = self._adapt(segment.workers, block, results, seconds)
+        segment.note_moved(sent, received)
         segment.workers.note(len(block), seconds, cpu, waited)
         parts: list[Any] = []
         for part in results:
@@ -704,15 +712,17 @@ class Crewed(Maker):
         set_on(error.item.error, "__traceback__", error.item.traceback)
         return segment.steps[error.step].blamed(error.item.error, number, self._named(block, error.input))
 
-    def _adapt(self, workers: Workers, block: Block, results: Sequence[Any], seconds: float) -> None:
-        """Choose the size of the next chunks."""
+    def _adapt(self, workers: Workers, block: Block, results: Sequence[Any], seconds: float) -> tuple[int, int]:
+        """Choose the size of the next chunks. Return the bytes of the inputs and of the results."""
         count = len(block)
         best = int(count * workers.chunk_seconds / (seconds + 1e-7)) + 1
         made = [each.values for each in results if isinstance(each, Block)]
-        self._bytes = (size_of(block.values) + sum([size_of(each) for each in made])) / count
+        sent, received = size_of(block.values), sum([size_of(each) for each in made])
+        self._bytes = (sent + received) / count
         if self._rows is not None and made:
             self._rows.learn(made[0] if workers.in_process else Examples([]))
         self._size = max(1, min(_MOST, best, 2 * self._size, int(_CHUNK_BYTES / (self._bytes + 1))))
+        return sent, received
 
 
 class _Delivered(Iterator["Block | Skipped"]):

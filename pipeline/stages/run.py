@@ -179,7 +179,7 @@ class Measured:
 
     Attributes:
         workers: Its function's executor, once started; None without one.
-        sending: Seconds it took to submit chunks to the executor.
+        moved: Bytes of inputs sent to the executor, and of results received.
         ahead: The buffer for elements read ahead; None for steps without one.
         drawn: Returns the number of elements drawn from each input, for steps that draw; None for others.
     """
@@ -187,7 +187,7 @@ class Measured:
     def __init__(self, number: int, meter: Meter, label: str, inputs: Sequence[Any] = ()) -> None:
         self.number, self.meter, self.label, self.inputs = number, meter, label, inputs
         self.workers: Any = None
-        self.sending = 0.0
+        self.moved = 0, 0
         self.ahead: PrefetchMeter | None = None
         self.drawn: Callable[[], dict[str, Any]] | None = None
 

@@ -506,14 +506,19 @@ def test_workers_of_a_function_too_short_for_them(made_by):
 def test_a_run_that_other_programs_starve_gets_no_promise():
     begins = "CPU-starved: it had 0.2 of the 1.2 processors that it could use, as other programs run. Bottleneck: "
     got = verdict(part(2, "decode", 0.9, wanted=1.2, cpu=0.2), waits_in=0.9, lock=0.1)
-    assert got.text == f"{begins}`decode` (90% of the time). Try `workers=pipeline.processes(4)`."
+    assert got.text == f"{begins}`decode` (90% of the time). Measure again while they are free."
+    assert (got.knob, got.gain, got.least) == (None, None, None)
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2, "wanted": 0.1}
+    other = part(1, "read", 0.1, "source", wanted=1.1, cpu=0.1)
+    got = verdict(other, part(2, "decode", 0.8, **pooled), waits_in=0.9)
+    assert got.text == f"{begins}`decode` (2 workers, 80% busy, waiting for I/O). Try `workers=8`."
     assert (got.knob, got.gain, got.least) == ("workers", None, None)
 
 
 def test_a_function_that_computes_and_is_starved_is_measured_again():
     pooled = {"settings": {"in_workers": True, "made_by": "pipeline.processes"}, "threads": 2}
     got = verdict(part(1, "decode", 0.98, **pooled, wanted=2.0, cpu=0.9), waits_in=0.98, processors=2)
-    assert got.text.endswith("`decode` (2 workers, 98% busy, computing). Measure again while they are free.")
+    assert got.text.endswith("`decode` (2 workers, 98% busy). Measure again while they are free.")
     assert (got.knob, got.value, got.gain) == (None, None, None)
 
 
@@ -647,7 +652,7 @@ def test_busy_processes_get_no_more_of_them_than_there_are_processors():
 
 def test_workers_whose_results_take_long():
     """Those of threads take no time: threads that idle wait for one of them."""
-    settings = {"in_workers": True, "made_by": "pipeline.processes"}
+    settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (1_000, 10**9)}
     pooled = {"settings": settings, "threads": 2}
     got = verdict(part(1, "decode", 0.4, **pooled), waits_in=0.95)
     assert got.text.endswith(
@@ -659,7 +664,7 @@ def test_workers_whose_results_take_long():
 
 
 def test_workers_whose_inputs_take_long():
-    settings = {"in_workers": True, "made_by": "pipeline.processes", "sending": 3.0}
+    settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (10**9, 1_000)}
     got = verdict(part(1, "decode", 0.4, settings=settings, threads=2), waits_in=0.95)
     assert got.text.endswith(
         "(2 workers, 40% busy). Its inputs take long to send: send less, such as file names, and read in the function."

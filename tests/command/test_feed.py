@@ -139,7 +139,8 @@ class TestErrors:
         self.check(capsys, f"No such file or directory: '{missing}'", DIGITS, missing, "--no-shuffle")
 
     def test_directory(self, capsys, tmp_path):
-        self.check(capsys, f"{tmp_path}: Is a directory", tmp_path)
+        self.check(capsys, f"{tmp_path} is a directory: pass its files, such as {tmp_path}/*", tmp_path)
+        self.check(capsys, f"{tmp_path}: Is a directory", tmp_path, "--format", "csv")
 
     def test_nothing_to_read(self, capsys, tmp_path):
         (tmp_path / "empty").write_text("\n\n")

@@ -15,6 +15,7 @@ from pipeline.datasets.share import Share, draw_seeds
 from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.logs import logger
+from pipeline.resume.form import refuse_whole
 from pipeline.tracebacks import from_handler
 
 if TYPE_CHECKING:
@@ -324,6 +325,7 @@ class Loader:
             FailedPreconditionError: The input has begun, and its source cannot be read again.
         """
         if not isinstance(state_dict, Mapping) or set(state_dict) != _KEYS or state_dict["format"] != _FORMAT:
+            refuse_whole(state_dict, _FORMAT, "loader")
             raise invalid(f"load_state_dict: expected what a loader's state_dict returned, got {state_dict!r:.80}")
         try:
             state = json.loads(state_dict["loop"]) if state_dict["loop"] else None

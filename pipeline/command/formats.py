@@ -51,6 +51,8 @@ def format_of(files: Sequence[str]) -> str:
     """
     first, found = "", ""
     for name in files:
+        if "://" not in name and os.path.isdir(name):
+            raise invalid(f"{name} is a directory: pass its files, such as {os.path.join(name, '*')}")
         own = _format_of(name)
         if not found:
             first, found = name, own
@@ -64,8 +66,6 @@ def format_of(files: Sequence[str]) -> str:
 def _format_of(name: str) -> str:
     """Return one file's format; "" if it is empty."""
     head, ending = _head(name), os.path.splitext(name.lower())[1]
-    if "://" not in name and os.path.isdir(name):
-        raise invalid(f"{name} is a directory: pass its files, such as {os.path.join(name, '*')}")
     if head is None:
         return _by_ending(name, ending)
     if len(head) >= HEADER.size:

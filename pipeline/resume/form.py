@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pipeline import __version__
@@ -35,7 +36,35 @@ def check_form(state: Any, form: str, version: int, made_by: str) -> None:
         raise invalid(f"load_state_dict: {saved} saved this state, and {here} cannot load it ({which}): {hint}")
     if state.get("format") != form:
         keys = ", ".join(map(repr, state)) or "none"
+        refuse_whole(state, form, "iterator")
         raise invalid(
-            f"load_state_dict: this dict is not what {made_by} returned: its keys are {keys:.80}. If it is part of "
-            'a checkpoint, pass that part, such as checkpoint["input"]'
+            f"load_state_dict: this dict is not what {made_by} returned: its keys are {keys:.80}. Of a whole "
+            'checkpoint, pass the part with that state, such as checkpoint["input"]'
         )
+
+
+def refuse_whole(state: object, form: str, what: str) -> None:
+    """Raise InvalidArgumentError for a whole checkpoint with a state in it.
+
+    Args:
+        state: The argument of `load_state_dict`.
+        form: The format of the state.
+        what: The owner of the state, for the error.
+    """
+    part = _part_with(state, form) if isinstance(state, Mapping) else None
+    if part is not None and isinstance(state, Mapping):
+        keys = ", ".join(map(repr, state))
+        raise invalid(
+            f"load_state_dict: this is a whole checkpoint (its keys are {keys:.80}), not the {what}'s state in it: "
+            f"pass checkpoint{part}"
+        )
+
+
+def _part_with(checkpoint: Mapping[Any, Any], form: str, depth: int = 3) -> str | None:
+    """Return how to get the first state in a checkpoint, such as `["loader"]`; None if there is none."""
+    for key, value in checkpoint.items() if depth else ():
+        if isinstance(value, Mapping):
+            inner = "" if value.get("format") == form else _part_with(value, form, depth - 1)
+            if inner is not None:
+                return f"[{key!r:.80}]{inner}"
+    return None

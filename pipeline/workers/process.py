@@ -55,8 +55,9 @@ def _unguarded() -> str:
     """Return an error message about a program without a guard: the fault, its file, and the lines to write."""
     program = getattr(sys.modules.get("__main__"), "__file__", None) or "the program"
     return (
-        f'{program} has no `if __name__ == "__main__":`. Each worker process imports it, and would start workers in '
-        'turn. Put all but imports and definitions under that line:\n\n    if __name__ == "__main__":\n        main()\n'
+        f'{program} has no `if __name__ == "__main__":`, so each worker process runs the whole program once more, and '
+        "would start workers in turn. Put all but imports and definitions under that line:\n\n"
+        '    if __name__ == "__main__":\n        main()\n'
     )
 
 

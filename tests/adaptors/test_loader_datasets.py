@@ -143,6 +143,11 @@ def test_states_that_do_not_fit():
     with pytest.raises(InvalidArgumentError, match="expected what a loader's state_dict returned"):
         loader.load_state_dict({"epoch": 1})
     state = Lists(chain()).state_dict()
+    whole = (
+        r"whole checkpoint \(its keys are 'model', 'data'\), not the loader's state in it: pass checkpoint\['data'\]"
+    )
+    with pytest.raises(InvalidArgumentError, match=whole):
+        loader.load_state_dict({"model": {}, "data": state})
     for damaged in ({"loop": state["loop"][:-9]}, {"loop": 3}, {"round": "a"}, {"round": None}):
         with pytest.raises(InvalidArgumentError, match="the state is damaged"):
             loader.load_state_dict({**state, **damaged})

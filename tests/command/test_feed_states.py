@@ -157,7 +157,7 @@ class TestErrors:
         what = (
             "load_state_dict: this dict is not what state_dict of a dataset's iterator returned: its keys are 'input'."
         )
-        advice = 'If it is part of a checkpoint, pass that part, such as checkpoint["input"]'
+        advice = 'Of a whole checkpoint, pass the part with that state, such as checkpoint["input"]'
         self.check(capsys, f"{what} {advice}", "--resume", state)
 
     def test_another_batch_size(self, capsys, state):

@@ -213,3 +213,23 @@ def test_states_of_other_versions_are_told_by_the_name_of_the_version(form, vers
     here = pipeline.__version__
     which = f"and {here} cannot load it (version {version!r} of states)"
     assert str(caught.value) == f"load_state_dict: {maker} saved this state, {which}: {hint}"
+
+
+@pytest.mark.parametrize(
+    ("parts", "call"), [(("loader",), "checkpoint['loader']"), (("data", "train"), "checkpoint['data']['train']")]
+)
+def test_a_whole_checkpoint_is_no_state(parts, call):
+    data = pipeline.dataset(range(20)).batch(5)
+    with iter(data) as loop:
+        next(loop)
+        whole = loop.state_dict()
+    for part in reversed(parts):
+        whole = {part: whole}
+    whole = {"model": {"weights": [1.0]}} | whole
+    said = (
+        f"load_state_dict: this is a whole checkpoint (its keys are 'model', '{parts[0]}'), not the iterator's state "
+        f"in it: pass {call}"
+    )
+    with pytest.raises(pipeline.InvalidArgumentError) as failed, iter(data) as loop:
+        loop.load_state_dict(whole)
+    assert str(failed.value) == said

@@ -71,8 +71,9 @@ def test_a_program_without_a_guard(tmp_path):
         "Traceback (most recent call last):\n"
         f'  File "{path}", line 5, in <module>\n'
         "    for each in data:\n"
-        f'pipeline.errors.AbortedError: {path} has no `if __name__ == "__main__":`. Each worker process imports it, '
-        "and would start workers in turn. Put all but imports and definitions under that line:\n"
+        f'pipeline.errors.AbortedError: {path} has no `if __name__ == "__main__":`, so each worker '
+        "process runs the whole program once more, and would start workers in turn. Put all but imports and "
+        "definitions under that line:\n"
         '\n    if __name__ == "__main__":\n        main()\n'
         f"\nin .map(double) written at {path}:4\n"
     )

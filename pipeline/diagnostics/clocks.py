@@ -1,4 +1,4 @@
-"""The clocks of threads: how long each has run, and how long it has waited for a processor."""
+"""Thread clocks: how long a thread has run, and how long it has waited for a processor."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import threading
 import time
 from typing import NamedTuple
 
-_SOONEST = 0.01  # seconds until the clocks of a thread are read again: that takes 3 us, and lets go of the GIL
+_SOONEST = 0.01  # seconds between reads, each of which takes 3 us and releases the GIL
 
 
 class Clocks(NamedTuple):
-    """The processor time of threads so far, in seconds.
+    """Processor time so far, in seconds.
 
     Attributes:
         cpu: How long they ran.
@@ -33,7 +33,7 @@ class Clocks(NamedTuple):
 
 
 def clocks(native: int | None) -> Clocks | None:
-    """Return the clocks of a thread by its native id; None if it has ended or the system has none.
+    """Return a thread's clocks by its native id; None if it has ended or the system has none.
 
     Linux has both in a file. Its CPU clock has a number made from the native id; reading it fails if the thread ends
     meanwhile. (`time.pthread_getcpuclockid` would read freed memory.) Other systems have a clock for the calling
@@ -62,7 +62,7 @@ def _own() -> Clocks:
 
 
 class ThreadClocks:
-    """The clocks of one thread from now on, also after its end.
+    """One thread's clocks from now on, also after its end.
 
     Thread safety: you may call every method from every thread.
 
@@ -84,14 +84,14 @@ class ThreadClocks:
         return self._last
 
     def end(self) -> None:
-        """Stop the clocks. Those of a few milliseconds stay at zero."""
+        """Stop the clocks. They stay at zero if the thread was short."""
         if time.monotonic() - self._began > _SOONEST:
             self.read()
         self._ended = True
 
 
 class _Worker(threading.local):
-    """The last time that a worker thread read its clocks.
+    """A worker thread's last look at its clocks.
 
     Attributes:
         at: When, by `time.monotonic`.
@@ -108,7 +108,7 @@ _worker = _Worker()
 def delay() -> float:
     """Return how many seconds this thread has waited for a processor since the last call.
 
-    It is 0 for the first call, and for calls that follow too soon: their time counts in the next one.
+    It is 0 for the first call. If a call follows too soon, it returns 0 and leaves its time to the next one.
     """
     now, before = time.monotonic(), _worker.delayed
     if now - _worker.at < _SOONEST:

@@ -1,4 +1,4 @@
-"""The short passes before this one: a report judges several epochs together if each is too short alone."""
+"""Earlier short passes: a report judges several epochs together if each is too short."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pipeline.diagnostics.clocks import Clocks
 from pipeline.diagnostics.live import LoopFacts, LoopTimes, PartFacts
 from pipeline.stats import QueueStats
 
-LONG = 1.0  # seconds of a pass that is judged alone
-_SHORTEST = 0.01  # seconds of a pass that is noted: a hundred shorter ones make no verdict
+LONG = 1.0  # seconds: longer passes are judged alone
+_SHORTEST = 0.01  # seconds: shorter passes are not worth a note
 
 _notes: WeakKeyDictionary[Any, LoopFacts] = WeakKeyDictionary()
 
 
 def passes_before(recipe: object) -> LoopFacts | None:
-    """Return the sum of the short passes over a dataset since its last long one; None if there are none."""
+    """Return the sum of a dataset's short passes since its last long one; None if there are none."""
     return _notes.get(recipe)
 
 
 def note_pass(recipe: object, seconds: float, facts: Callable[[], LoopFacts]) -> None:
-    """Note a pass that has ended."""
+    """Note an ended pass."""
     if seconds >= LONG:
         _notes.pop(recipe, None)
     elif seconds >= _SHORTEST:
@@ -30,7 +30,7 @@ def note_pass(recipe: object, seconds: float, facts: Callable[[], LoopFacts]) ->
 
 
 def with_earlier(facts: LoopFacts, before: LoopFacts | None) -> LoopFacts:
-    """Return the facts of a pass and those before it, as if they were one that began earlier."""
+    """Return the facts for a pass and earlier ones, as if it had begun earlier."""
     if before is None or [each.name for each in before.parts] != [each.name for each in facts.parts]:
         return facts
     return facts._replace(

@@ -8,7 +8,7 @@ from pipeline.errors import OutOfRangeError
 
 
 class EndOfInput(NamedTuple):
-    """Facts about the end of an input; the attribute `end` of the OutOfRangeError that reports it.
+    """Facts about the end of an input: the attribute `end` of an OutOfRangeError.
 
     Attributes:
         epochs: How many epochs the input had, if it had epochs.
@@ -27,13 +27,13 @@ def end_of_input(message: str, epochs: int | None = None, why: str | None = None
 
 
 def with_end(error: OutOfRangeError, end: EndOfInput) -> OutOfRangeError:
-    """Attach to an error what is known about the end that it reports; return the error."""
+    """Attach facts about the end to an error; return the error."""
     error.end = end  # type: ignore[attr-defined]
     return error
 
 
 def raise_why(error: OutOfRangeError) -> None:
-    """Reraise the error that closed a queue, unless it was the end of its input."""
+    """Reraise the error that closed a queue, unless its input has ended."""
     cause = error.__cause__
     if isinstance(cause, Exception) and not isinstance(cause, OutOfRangeError):
         raise cause

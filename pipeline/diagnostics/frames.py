@@ -58,7 +58,7 @@ def shown(place: Place) -> str:
     return f"{name}:{line}"
 
 
-# By thread: the queue it last waited for, the call, and the frame and instruction that made the call. The end of a wait
+# By thread: the queue it last waited for, the call, and the calling frame and instruction. The end of a wait
 # is not recorded; a reader compares the frame instead. Thread identifiers are reused, which keeps this small.
 _waits: dict[int, tuple[weakref.ref[Any], str, int, int]] = {}
 
@@ -75,7 +75,7 @@ def note_wait(queue: Any, call: str) -> None:
 def is_running(thread: threading.Thread) -> bool:
     """Return whether a thread has begun and not ended.
 
-    Up to Python 3.12 a signal handler that raises inside `Thread.is_alive` makes a running thread count as ended for
+    Up to Python 3.12 a signal handler raising inside `Thread.is_alive` makes a running thread count as ended for
     good. So the main thread must not ask it of others.
     """
     if thread is threading.main_thread() or not isinstance(thread, threading.Thread):  # not on the list, or forever
@@ -106,14 +106,14 @@ def last_wait(thread: threading.Thread) -> tuple[Any, str] | None:
 
 
 def waiting_in(number: int, frame: FrameType) -> tuple[Any, str] | None:
-    """Return the queue and call that block the thread with this innermost frame; None if none does."""
+    """Return the queue and call blocking the thread with this innermost frame; None if there are none."""
     ref, call, frame_id, instruction = _waits.get(number, (None, "", 0, 0))
     if ref is None or (id(frame), frame.f_lasti) != (frame_id, instruction):
         return None
     queue = ref()
     if queue is None:
         return None
-    # The instruction may be that of compiled code which enqueues many examples and asks their source, too.
+    # The instruction may belong to compiled code, which enqueues many examples and reads their source, too.
     stats = queue.stats()
     waiting = stats.waiting_dequeues if call.startswith("dequeue") else stats.waiting_enqueues
     return (queue, call) if waiting else None

@@ -1,4 +1,4 @@
-"""Registries for reports of the live queues, readers, groups of threads and iterators of this process.
+"""Registries for reports: live queues, readers, thread groups and iterators in this process.
 
 Everything is held weakly and noted once, when it is made. Nothing here costs anything for each element.
 """
@@ -40,7 +40,7 @@ class Live(Generic[T]):
         """Note a thing; once it is known, this changes nothing."""
         key, refs = id(thing), self._refs
         if key not in refs:
-            # In C, as Python cannot raise a Ctrl-C that comes in such a call.
+            # In C, because Ctrl-C is not raised within such a call.
             refs[key] = next(_numbers), weakref.ref(thing, functools.partial(refs.pop, key))
             call, self.on_next = self.on_next, None
             if call is not None:
@@ -52,11 +52,11 @@ class Live(Generic[T]):
         return [(number, thing) for number, thing in known if thing is not None]
 
     def forget(self) -> None:
-        """Note nothing of what was added so far."""
+        """Drop all entries."""
         self._refs = {}
 
     def number(self, thing: T) -> int | None:
-        """Return the number of a thing; None if it was never added."""
+        """Return a thing's number; None if it was never added."""
         known = self._refs.get(id(thing))
         return None if known is None else known[0]
 
@@ -64,16 +64,16 @@ class Live(Generic[T]):
 queues: Live[Any] = Live()
 readers: Live[Any] = Live()
 groups: Live[Any] = Live()
-loops: Live[Any] = Live()  # iterators of datasets
+loops: Live[Any] = Live()  # dataset iterators
 
 
 def number() -> int:
-    """Return a unique number for a part of a loop."""
+    """Return a unique number for a part."""
     return next(_numbers)
 
 
 def _forget() -> None:
-    """In the child of a fork: what the parent made cannot be looked at there, and nothing waits for its threads."""
+    """Forget the parent's things in a forked child: their threads are missing there."""
     for _, loop in loops.numbered():
         loop._after_fork()
     for each in (queues, readers, groups, loops):
@@ -86,7 +86,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def note_input(source: Any) -> None:
-    """Record an input of this thread, such as a reader; see `Inputs`.
+    """Record an input for this thread, such as a reader; see `Inputs`.
 
     Call it where something is begun, such as a file, not for each element.
     """
@@ -107,18 +107,18 @@ class PrefetchThread:
 
     def __init__(self) -> None:
         self.thread, self.inputs, self.clocks = threading.current_thread(), Inputs(), ThreadClocks(new=True)
-        self._seconds, self._since = 0.0, 0.0  # of earlier waits; when the current one began
+        self._seconds, self._since = 0.0, 0.0  # earlier waits; the current one's begin
 
     @property
     def waits(self) -> bool:
         return self._since > 0
 
     def wait(self) -> None:
-        """Record the start of a wait for room."""
+        """Record a wait for room."""
         self._since = time.perf_counter()
 
     def resume(self) -> None:
-        """Record the end of a wait."""
+        """Record a wait's end."""
         since, self._since = self._since, 0.0
         self._seconds += time.perf_counter() - since
 
@@ -132,7 +132,7 @@ class PrefetchMeter:
     """Counts elements taken ahead, and times the waits of read-ahead threads; one for all passes over a step.
 
     Attributes:
-        threads: The read-ahead threads of the current pass.
+        threads: The current pass's threads.
     """
 
     def __init__(self) -> None:
@@ -140,14 +140,14 @@ class PrefetchMeter:
         self._room = self._most = 0
         self._ready: Callable[[], Any] = _nothing
         self._began = time.monotonic()
-        self._waited, self._before = 0.0, Clocks()  # of the threads of earlier passes
+        self._waited, self._before = 0.0, Clocks()  # in earlier passes
 
     def begin(self, room: int, ready: Any) -> None:
         """Begin a pass.
 
         Args:
-            room: How many blocks of elements may wait.
-            ready: The queue of waiting elements, held weakly.
+            room: Number of blocks that fit.
+            ready: The queue for waiting elements, held weakly.
         """
         self._waited += sum(each.waited() for each in self.threads)
         self._before = self.clocks() or Clocks()
@@ -166,20 +166,20 @@ class PrefetchMeter:
             self._most = level
 
     def end(self) -> None:
-        """Note the end of a pass."""
+        """End a pass."""
         self._ready = _nothing
 
     def clocks(self) -> Clocks | None:
-        """Return the clocks of its threads, of all passes; None if the system has none."""
+        """Return its threads' clocks over all passes; None if the system has none."""
         found = [each.clocks.read() for each in list(self.threads)]
         return None if None in found else functools.reduce(Clocks.plus, filter(None, found), self._before)
 
     def stats(self, taken: int, seconds: float) -> QueueStats:
-        """Return statistics as those of a queue.
+        """Return statistics like a queue's.
 
         Args:
-            taken: Number of elements taken.
-            seconds: How long the thread that takes has waited for them.
+            taken: Elements taken.
+            seconds: How long the consuming thread has waited.
         """
         ready, threads = self._ready(), list(self.threads)
         level = 0 if ready is None else min(ready.qsize(), self._room)
@@ -204,18 +204,18 @@ class PrefetchMeter:
 
 
 def _nothing() -> None:
-    """The queue of a prefetch between two passes."""
+    """Stand in for a prefetch's queue between two passes."""
 
 
 class LoopTimes:
     """When a loop did what, by `time.monotonic`; None until then.
 
     Attributes:
-        begun_at: When its first example was there, and its threads began: what comes before is the start of whatever
+        begun_at: When its first example was there, and its threads began: earlier time is the start of whatever
             makes examples, such as processes, and nobody's work.
         first_at: When the first batch was there; None if `start` was called before.
         ended_at: When it ended.
-        clocks: The clocks of the starting thread, most likely the consumer, from then to the end.
+        clocks: The starting thread's clocks, most likely the consumer's, from then to the end.
     """
 
     begun_at: float | None = None
@@ -240,22 +240,22 @@ class LoopTimes:
 
 
 class PartFacts(NamedTuple):
-    """Facts about one step of a running dataset, for reports.
+    """Facts about one step in a running dataset, for reports.
 
     Attributes:
         number: Its own number, or the queue's if it is one.
         kind: "source", "function" or "step".
         name: Its name in the user's program.
-        inputs: Numbers of its input parts or queues.
-        elements: How many have come out of it.
+        inputs: Its input parts or queues, by number.
+        elements: Elements produced.
         seconds: Time spent in consuming threads, without its inputs. If workers or
-            read-ahead threads compute elements: the time for which the consuming thread has waited.
+            read-ahead threads compute elements: how long the consuming thread has waited.
         worked: How long it took in worker threads and processes.
-        offered: How long all of these could have worked; None if their number does not change.
-        workers: Number of workers; 0 if it runs in the consuming thread.
-        running: Number of its threads and processes that run now.
-        clocks: The clocks of its threads and processes; None if it has none, or they are unknown.
-        ahead: Statistics of elements taken ahead; None for steps without a read-ahead thread.
+        offered: How long all could have worked; None if their number does not change.
+        workers: Its workers; 0 if it runs in the consuming thread.
+        running: Its running threads and processes.
+        clocks: Its threads' and processes' clocks; None if unknown.
+        ahead: Statistics about elements taken ahead; None without a read-ahead thread.
         threads: These threads.
         settings: Its options.
     """
@@ -282,15 +282,15 @@ class LoopFacts(NamedTuple):
     Attributes:
         name: Its name.
         state: "not started", "running", "ended" or "closed".
-        errors, dropped: Numbers of examples skipped after an error, and dropped as a remainder.
+        errors, dropped: Examples skipped after an error, and dropped as a remainder.
         times: When it did what.
-        parts: The steps of the dataset, each after its inputs.
-        inputs: Numbers of its input parts or queues.
-        taken: Number of elements taken, and how many seconds it has waited for them.
-        unit: What its elements are called, in the plural.
-        clocks: The clocks of the consuming thread; None if unknown.
-        passes: Number of passes over the dataset in these figures.
-        before: The sum of the short passes before it; None if there are none.
+        parts: The dataset's steps, each after its inputs.
+        inputs: Its input parts or queues, by number.
+        taken: Elements taken, and seconds waited for them.
+        unit: The plural name for its elements.
+        clocks: The consuming thread's clocks; None if unknown.
+        passes: Passes over the dataset in these figures.
+        before: The sum of earlier short passes; None if there are none.
     """
 
     name: str
@@ -308,7 +308,7 @@ class LoopFacts(NamedTuple):
 
 
 class Ended:
-    """Keeps the facts of the main loop that ended while a watcher exists, because a `for` loop keeps no iterator.
+    """Keeps the facts about the main ended loop while a watcher exists, because a `for` loop keeps no iterator.
 
     Attributes:
         watchers: The watchers, the latest last.
@@ -319,7 +319,7 @@ class Ended:
         self._last: tuple[int, LoopFacts] | None = None
 
     def note(self, loop: Any, facts: Callable[[], LoopFacts]) -> None:
-        """Record the end of a loop, unless the last one took more than twice as long.
+        """Record an ended loop, unless the last one took more than twice as long.
 
         Args:
             loop: The iterator.
@@ -336,14 +336,14 @@ class Ended:
         return self._last
 
     def leave(self, watcher: Any) -> None:
-        """Record the end of a watcher; can be called again after Ctrl-C."""
+        """Remove a watcher; can be called again after Ctrl-C."""
         if watcher in self.watchers:
             self.watchers.remove(watcher)
         if not self.watchers:
             self._last = None
 
     def forget(self) -> None:
-        """Keep nothing: in the child of a fork nobody watches."""
+        """Keep nothing, because nobody watches in a forked child."""
         self.watchers.clear()
         self._last = None
 
@@ -352,6 +352,6 @@ ended = Ended()
 
 
 def facts_of_loops() -> dict[int, LoopFacts]:
-    """Return the facts of each live iterator, and of the recorded one that has ended, by number."""
+    """Return the facts about each live iterator and the recorded ended one, by number."""
     found = {} if (last := ended.last()) is None else dict([last])
     return found | {number: loop._facts() for number, loop in loops.numbered()}

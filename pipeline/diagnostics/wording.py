@@ -9,9 +9,9 @@ def count(number: int, what: str) -> str:
 
 
 def named(error: BaseException) -> str:
-    """Return class and text of an exception."""
+    """Return an exception's class and text."""
     try:
         text = str(error)
-    except Exception:  # an exception of the user's whose text cannot be read
+    except Exception:  # the user's exception has no readable text
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,4 +1,4 @@
-"""The threads of a QueueRunner as messages report them: whether they started, how they ended, which record failed."""
+"""A QueueRunner's threads for messages: whether they started, how they ended, and the failed record."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from pipeline.on_error import add_note, set_on
 
 
 class WorkerFailure(NamedTuple):
-    """The exception at the end of a QueueRunner's thread."""
+    """The exception that ended a QueueRunner's thread."""
 
     group: WorkerGroup
-    number: int  # of the thread, from 1
+    number: int  # the thread's number, from 1
     error: BaseException
     elements: int | None  # in total, enqueued by all threads
     record: str | None
 
     def text(self, own: bool) -> str:
-        """Return the failure as a clause; `own`: the message is about the queue that this QueueRunner fills."""
+        """Return the failure as a clause; `own`: the message is about this QueueRunner's queue."""
         when = "" if self.elements is None else f" after {count(self.elements, 'element')}"
         where = f" ({self.record})" if self.record else ""
         return f"{self.group.member(self.number, own)} failed{when}: {named(self.error)}{where}"
 
 
 class Inputs:
-    """The observed inputs of threads: queues, readers and producers, held weakly.
+    """The observed inputs: queues, readers and producers, held weakly.
 
     Thread safety: you may call every method from every thread.
     """
@@ -43,7 +43,7 @@ class Inputs:
         self._refs: dict[int, weakref.ref[Any]] = {}  # by id, while the thing lives
 
     def add(self, source: Any) -> None:
-        """Record an input of a thread."""
+        """Record an input."""
         if id(source) not in self._refs:
             self._refs[id(source)] = weakref.ref(source, functools.partial(self._refs.pop, id(source)))
 
@@ -53,23 +53,23 @@ class Inputs:
 
 
 class WorkerGroup:
-    """Facts about the threads of one QueueRunner. The runner records them; the queue that they fill reads them.
+    """Facts about one QueueRunner's threads. The runner records them; its queue reads them.
 
     Thread safety: you may call every method from every thread; a lock guards the counts.
 
     Attributes:
-        queue: The queue; None once it is gone. Held weakly, as a queue that they closed keeps this for its messages.
+        queue: The queue; None once it is gone. Held weakly, because a closed queue keeps this for its messages.
         name: Its name, once there are threads.
-        size: Number of enqueue ops, one for each thread.
+        size: Number of enqueue ops, one per thread.
         made_at: Where the runner was created.
         listed: True if `add_queue_runner` put the runner on the process-wide list (True), another (False), none (None).
         begun: True if threads were ever created.
-        ended: The loop that calls the ops itself, without threads, has ended.
+        ended: True if a loop calling the ops without threads has ended.
         gate: The threads wait for it before they begin; None to begin at once.
-        of_loop: True if they are those of a loop over batches, which take nothing from its queue.
+        of_loop: True if they belong to a loop over batches, and take nothing from its queue.
         starter: The creating thread, meanwhile.
-        ops: The names of the enqueue ops.
-        inputs: The inputs of the threads.
+        ops: The enqueue ops' names.
+        inputs: The threads' inputs.
     """
 
     def __init__(self, queue: Any, size: int, ops: Sequence[str] = ()) -> None:
@@ -87,7 +87,7 @@ class WorkerGroup:
         self.gate: Any = None
         self.of_loop = False
         self.starter: threading.Thread | None = None
-        self._lock = threading.RLock()  # reentrant: a signal handler may call a queue that these threads fill
+        self._lock = threading.RLock()  # reentrant: a signal handler may call their queue
         self._threads: list[threading.Thread] = []
         self._running: set[threading.Thread] = set()
         self._ends: list[tuple[EndOfInput, BaseException | None]] = []
@@ -99,7 +99,7 @@ class WorkerGroup:
         return self._queue()
 
     def member(self, number: int, own: bool) -> str:
-        """Return what a message calls a thread; `own`: the message is about the queue that it fills."""
+        """Return a thread's name in messages; `own`: the message is about its queue."""
         if self.of_loop:
             whose = "its loop" if own else f"the loop '{self.name}'"
         else:
@@ -107,13 +107,13 @@ class WorkerGroup:
         return f"thread {number} of {self.size} of {whose}"
 
     def at_end(self) -> str:
-        """Return the beginning of a clause about threads at the end of their input."""
+        """Return the beginning of a clause about threads whose input has ended."""
         if self.size > 1:
             return f"all {self.size} threads reached the end of their"
         return "its thread reached the end of its"
 
     def place(self, number: int) -> str:
-        """Return where a thread works, for a note in a traceback: of a loop what the user gave it, not our thread."""
+        """Return a thread's place for a traceback note: for a loop the user's input, not our thread."""
         if self.of_loop and self.ops:
             return f"'{self.ops[(number - 1) % len(self.ops)].rpartition('<locals>.')[2]}' of '{self.name}'"
         return f"thread {number} of the QueueRunner of '{self.name}'"
@@ -144,7 +144,7 @@ class WorkerGroup:
             return not any(thread.ident is not None for thread in self._threads)
 
     def leave(self, thread: threading.Thread | None = None) -> None:
-        """Record the end of a thread, by default this one; a second call changes nothing."""
+        """Record an ended thread, by default this one; a second call changes nothing."""
         thread = thread or threading.current_thread()
         with self._lock:
             if thread in self._running:
@@ -184,11 +184,11 @@ class WorkerGroup:
 
 
 class WorkerRecord:
-    """One thread of a group. Within that thread `current_worker()` returns it.
+    """One thread in a group. Within it `current_worker()` returns this.
 
     Attributes:
-        keys: The keys of the records that this call of the enqueue op read, from `note_read`, or the names of the items
-            that it took, from `note_items`; None before that.
+        keys: The keys of the records read in this call of the enqueue op, from `note_read`, or the names of the items
+            taken, from `note_items`; None before.
         failure: The exception that ends the thread, or None.
         counted: True if its runner counts it as running, and is to count it as ended.
     """
@@ -202,7 +202,7 @@ class WorkerRecord:
 
     @contextlib.contextmanager
     def as_current(self) -> Iterator[None]:
-        """Make this the current worker of the thread for the body."""
+        """Make this the thread's current worker for the body."""
         this_thread.worker, this_thread.inputs = self, self.group.inputs
         try:
             yield
@@ -228,7 +228,7 @@ def has_named_item(error: BaseException) -> bool:
 
 
 def record_of(error: BaseException, read: Sequence[bytes | str] | None) -> str | None:
-    """Return the record that failed: the error's `record_key`, else key number `record` of those read, else all.
+    """Return the failed record: the error's `record_key`, else the read key number `record`, else all.
 
     None if nothing was read, or if the error's own text names the record.
 
@@ -244,7 +244,7 @@ def record_of(error: BaseException, read: Sequence[bytes | str] | None) -> str |
     if key is None and isinstance(index, int) and 0 <= index < len(keys):
         keys = keys[index : index + 1]
     first, last = _text(keys[0]), _text(keys[-1])
-    if len(keys) == 1 and first in str(error):  # for example a file that cannot be opened
+    if len(keys) == 1 and first in str(error):  # for example an unreadable file
         return None
     return f"record {first!r}" if len(keys) == 1 else f"records {first!r} to {last!r}"
 
@@ -253,9 +253,9 @@ class OfThread(threading.local):
     """Facts about a thread.
 
     Attributes:
-        worker: The WorkerRecord of the thread.
-        inputs: Record of the thread's inputs; None if reports do not show them.
-        keys: Keys of its last records; None after they were forgotten.
+        worker: The thread's WorkerRecord.
+        inputs: The thread's inputs; None if reports do not show them.
+        keys: Its last records' keys; None after they were forgotten.
     """
 
     worker: WorkerRecord | None = None
@@ -267,7 +267,7 @@ this_thread = OfThread()
 
 
 def current_worker() -> WorkerRecord | None:
-    """Return the WorkerRecord of this thread; None outside of a QueueRunner's threads."""
+    """Return this thread's WorkerRecord; None outside a QueueRunner's threads."""
     return this_thread.worker
 
 
@@ -281,7 +281,7 @@ def note_read(keys: Sequence[bytes]) -> None:
 
 
 def name_record(error: BaseException) -> None:
-    """Add the records of the failing item to an error, from Python 3.11 on in a note."""
+    """Add the failing item's records to an error, from Python 3.11 on in a note."""
     keys = this_thread.keys
     with contextlib.suppress(Exception):  # however odd the user's exception is
         record = record_of(error, keys)

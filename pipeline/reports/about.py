@@ -1,4 +1,4 @@
-"""show_config: what this installation consists of, for reports of faults."""
+"""show_config: the installed versions, for bug reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pipeline
 from pipeline._random import built_with
 from pipeline.libjpeg import libjpeg
 
-_EXTRA = re.compile(r"""([\w.-]+).*;.*\bextra\s*==\s*["']([\w.-]+)["']""")  # a requirement that only an extra has
+_EXTRA = re.compile(r"""([\w.-]+).*;.*\bextra\s*==\s*["']([\w.-]+)["']""")  # a requirement of an extra
 
 
 @overload
@@ -81,11 +81,11 @@ def _system() -> dict[str, Any]:
 
 
 def _extras() -> dict[str, dict[str, str | None]]:
-    """The packages of each extra with their versions, by what the package says of itself."""
+    """Return each extra's packages with their versions, by the package's metadata."""
     try:
         required = metadata.requires("queue-runner") or []
     except metadata.PackageNotFoundError:
-        return {}  # a folder of sources on the path, not installed
+        return {}  # a source folder on the path, not installed
     extras: dict[str, dict[str, str | None]] = {}
     for each in filter(None, map(_EXTRA.fullmatch, required)):
         package, extra = each.groups()

@@ -11,12 +11,12 @@ from pipeline.tracebacks import is_ours, is_standard
 
 
 class Activity(NamedTuple):
-    """What a thread does: a function of the user or of another library, or a part of this one.
+    """A thread's activity: a function by the user or another library, or a part of this library.
 
     Attributes:
         name: Its name.
-        kind: "function" for those of others, else "library".
-        place: Where the function begins, as file and line; "" for the library.
+        kind: "function", or "library" for a part of this one.
+        place: The function's file and line; "" for the library.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Activity(NamedTuple):
 
 
 _PACKAGE = os.path.join(os.path.dirname(str(pipeline.__file__)), "")
-# By the beginning of the file's path in the package; the longest that fits counts. None has no name.
+# By the longest matching path prefix in the package. None has no name.
 _PARTS: dict[str, str | None] = {
     "": None,
     "readers/": "read",
@@ -51,7 +51,7 @@ _known: dict[str, Activity | None] = {}  # by file name
 
 
 def activities_of(frame: FrameType) -> tuple[tuple[Activity, ...], bool]:
-    """Return what a thread does, from the outside in: at most two functions of others, then a part of the library.
+    """Return a thread's activities, outermost first: at most two functions, then a part of the library.
 
     Args:
         frame: The innermost frame of the thread.

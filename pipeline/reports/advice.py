@@ -10,17 +10,17 @@ from pipeline.reports.report import Report
 from pipeline.reports.words import unit
 
 WORTH = 1.1  # speed-up below which nothing is advised
-LEAST = 0.75  # smallest part of the largest possible speed-up; `make verdicts` checks it
+LEAST = 0.75  # part of the possible speed-up to promise; `make verdicts` checks it
 MOSTLY = 0.5  # share of the time
-HOGGED = 0.7  # share of the time during which some thread holds the GIL
+HOGGED = 0.7  # share of the time with the GIL held by some thread
 
 _TRIFLE = 20e-6  # seconds: handing a shorter call to a worker costs about as much as the call
-_MOST_AT_ONCE = 4  # largest factor by which to increase the number of workers
+_MOST_AT_ONCE = 4  # largest factor for the number of workers
 _EXACT = 3.0  # smaller speed-ups are printed with a decimal
 _HALF = 0.5  # processors
 _MUCH = 50e6  # bytes per second to and from processes: less takes them no noticeable time
-_HANDED_OVER = 1.15  # factor by which handing over the GIL slows threads, at most; `make verdicts` checks it
-_AT_ONCE = 1.2  # processors: threads that want more run at the same time, so without the GIL
+_HANDED_OVER = 1.15  # largest cost of handing over the GIL; `make verdicts` checks it
+_AT_ONCE = 1.2  # processors: threads wanting more run at the same time, so without the GIL
 
 COMPUTES, WAITS, UNKNOWN = ", computing", ", waiting for I/O", ""
 LESS_WORK = "To go faster, do less work per example."
@@ -46,19 +46,19 @@ class Offer(NamedTuple):
 
 
 def of_files(how: str) -> str:
-    """Return the advice for a source of files."""
+    """Return the advice for a source that reads files."""
     if how == WAITS:
         return "Faster storage or a local copy of its files would help."
     return "It would help to read less, such as fewer columns, or another file format."
 
 
 def too_brief(report: Report, slow: Stage, share: float) -> str:
-    """Return the advice for calls that are too short for workers; "" for longer calls and for other steps.
+    """Return the advice if calls are too short for workers; "" for longer calls and for other steps.
 
     Args:
         report: The run.
         slow: The function or source.
-        share: The share of the time spent in its calls.
+        share: Share of the time in its calls.
     """
     inputs = report.before(slow) or [slow]  # a filter is called more often than it returns
     calls = sum(each.rate for each in inputs)
@@ -96,7 +96,7 @@ def why_no_more(report: Report, how: str) -> str:
 
 
 def why_idle(report: Report, slow: Stage) -> str:
-    """Return the advice for workers that keep a thread waiting although they are mostly idle."""
+    """Return the advice if a thread waits for workers although they are mostly idle."""
     sent, received = slow.settings.get("moved", (0, 0))
     if made_by(slow) == "pipeline.threads" or sent + received < _MUCH * (slow.age_s or report.seconds):
         return "They wait for the slowest, as examples take unequal time: if any order will do, pass `ordered=False`."
@@ -115,16 +115,16 @@ def more_workers(
     made_by: str = "pipeline.threads",
     wanted: float = 0.0,
 ) -> Offer:
-    """Return the number of workers that would keep up, and the speed-up.
+    """Return the number of workers to keep up, and the speed-up.
 
     Args:
         report: The run.
         now: The current number.
         work: The average number at work.
-        share: The number that does the current work.
-        limit: The share of the time that everything else takes; more workers cannot lower it.
-        how: Whether they compute.
-        made_by: The function that makes them.
+        share: The number doing the current work.
+        limit: Share of the time for everything else; more workers cannot lower it.
+        how: COMPUTES, WAITS or UNKNOWN.
+        made_by: Their factory, such as "pipeline.threads".
         wanted: The processors that they used or waited for.
     """
     value = max(now + 1, min(math.ceil(work / limit), _MOST_AT_ONCE * now))
@@ -150,7 +150,7 @@ def more_workers(
 
 
 def _room(report: Report, in_threads: bool) -> float:
-    """Return the speed-up that free processors allow, and for threads the GIL."""
+    """Return the largest speed-up with the free processors, and for threads with the GIL."""
     used = sum(stage.cpu or 0.0 for stage in report.stages)
     lock = (report.lock or 0.0) if in_threads else 0.0
     return min(report.processors / max(used, 1e-3), 1 / max(lock, 1e-3))
@@ -161,7 +161,7 @@ def holds_lock(report: Report, made_by: str, wanted: float) -> bool:
 
     Args:
         report: The run.
-        made_by: The function that makes its workers.
+        made_by: The factory for its workers.
         wanted: The processors that they used or waited for.
     """
     held = wanted < _AT_ONCE if report.lock is None else report.lock > HOGGED
@@ -169,17 +169,17 @@ def holds_lock(report: Report, made_by: str, wanted: float) -> bool:
 
 
 def taken(part: Stage) -> float:
-    """Return the share of its thread's time that a step took; for workers, the share that the thread waited."""
+    """Return a step's share of its thread's time; for workers, the thread's waiting time."""
     return float(part.settings.get("taken", 0.0))
 
 
 def made_by(part: Stage) -> str:
-    """Return the function that made the workers of a step; "" without workers."""
+    """Return the factory for a step's workers; "" without workers."""
     return str(part.settings.get("made_by", ""))
 
 
 def how_workers(report: Report, slow: Stage) -> str:
-    """Return whether the workers of a step compute."""
+    """Return whether a step's workers compute."""
     if slow.wanted is None or not slow.busy:
         return UNKNOWN
     at_work = slow.busy * slow.threads
@@ -194,9 +194,9 @@ def activity(cpu: float, wanted: float, work: float) -> str:
     """Return whether a step computes; a wait for a processor may belong to its work or to its end.
 
     Args:
-        cpu: The processors that it used.
+        cpu: Processors used.
         wanted: The processors that it used or waited for.
-        work: The share of the time that it was at work, summed over its threads.
+        work: Share of the time at work, summed over its threads.
     """
     if cpu > MOSTLY * work:
         return COMPUTES

@@ -1,4 +1,4 @@
-"""From what is alive, and looks at it, to the report of a run."""
+"""From live stages and looks at them to a report."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from pipeline.reports.report import Report
 from pipeline.reports.verdict import judge
 from pipeline.stats import QueueStats
 
-# How far the clock of a queue may be behind, in seconds; by it a queue that has lived for less has not lived at all.
+# Resolution of a queue's clock in seconds: a younger queue has age 0.
 TICK = 0.004
 
 _ZERO = QueueStats(0, 0, False, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0)
 
 
 def collect(looks: Sequence[Look], only: Any = None) -> Report:
-    """Make the report of what is alive.
+    """Make a report about live stages.
 
     Args:
-        looks: Those of a monitor, oldest first; none without a monitor.
-        only: An iterator: leave out what does not lead to it.
+        looks: A monitor's looks, oldest first; empty without a monitor.
+        only: An iterator: leave out unconnected stages.
     """
     return _Collector(looks, None if only is None else live.loops.number(only) or 0).report()
 
 
 class _Collector:
-    """Holds the facts of one moment while a report is made of them.
+    """Holds the facts at one moment until the report is made.
 
     Args:
         looks: As in `collect`.
-        only: The number of the iterator; None for all.
+        only: An iterator's number; None for all.
     """
 
     def __init__(self, looks: Sequence[Look], only: int | None) -> None:
@@ -65,21 +65,21 @@ class _Collector:
             self.looks = ()
 
     def _window(self) -> tuple[float, float, float]:
-        """Return the begin and the end of the time that the report is about, and its least length."""
+        """Return the reported time's begin and end, and its least length."""
         begun = [each for each in self.loops.values() if each.times.begun_at is not None]
         running = [each for each in begun if each.state == "running"]
-        ages = [TICK, *(each.age_s for each in self.now.queues.values())]  # without loops these tell how long it took
+        ages = [TICK, *(each.age_s for each in self.now.queues.values())]  # without loops these are the duration
         begins = [each.times.begun_at or 0.0 for each in running or begun]
         begin = self.looks[0].at if self.looks else min(begins, default=self.now.at - max(ages))
         end, least = self.now.at, 1e-9 if self.looks or begun else max(ages)
-        if self.alone and self.loops:  # within the life of the loop
+        if self.alone and self.loops:  # within the loop's life
             (times,) = (each.times for each in self.loops.values())
             end, begin = times.ended_at or end, max(begin, times.begun_at or begin)
-            if begin >= end:  # it had ended before anybody looked
+            if begin >= end:  # it had ended before the first look
                 self.looks, begin = (), times.begun_at or end
-            before = [each for each in self.looks if each.at < begin][-1:]  # nothing of the loop was there
+            before = [each for each in self.looks if each.at < begin][-1:]  # before the loop
             self.looks = before + [each for each in self.looks if begin <= each.at <= end + 1]
-        return begin, end, least  # a difference of two instants may be a trifle less than `least`
+        return begin, end, least  # the difference may be slightly less than `least`
 
     @property
     def seconds(self) -> float:
@@ -111,7 +111,7 @@ class _Collector:
         return dataclasses.replace(report, verdicts=tuple(self._verdicts(report)))
 
     def _verdicts(self, report: Report) -> list[Verdict]:
-        """Judge each loop by its own life: the only one, or all that run."""
+        """Judge each loop over its own life."""
         if self.alone:
             return judge(report)
         return [
@@ -119,7 +119,7 @@ class _Collector:
         ]
 
     def _judged(self) -> list[int]:
-        """Return the iterators that run; if none does, the one that ran for longest."""
+        """Return all running iterators, or if there are none the longest one."""
         running = [number for number, facts in self.loops.items() if facts.state == "running"]
         ended = {number: facts.times.age() for number, facts in self.loops.items() if facts.times.begun_at is not None}
         return running or sorted(ended, key=lambda number: (ended[number], number))[-1:]
@@ -159,7 +159,7 @@ class _Collector:
         )
 
     def _function(self, number: int, group: WorkerGroup) -> Stage:
-        """The threads of a queue runner."""
+        """Return the stage for a queue runner's threads."""
         times = group.times()
         spans = [max(0.0, min(end or self.end, self.end) - max(begin, self.begin)) for begin, end in times.values()]
         total = max(sum(spans), 1e-9)
@@ -189,7 +189,7 @@ class _Collector:
         )
 
     def _part(self, part: PartFacts) -> Stage:
-        """A step of a running dataset."""
+        """Return the stage for a step."""
         change = self._since(part.number, Counts(part.elements, part.seconds, part.worked, part.offered or 0.0))
         in_workers, taken = part.settings["in_workers"], _share(change.seconds, self.seconds)
         offered = self.seconds * max(1, part.workers) if part.offered is None else change.offered
@@ -215,7 +215,7 @@ class _Collector:
         return dataclasses.replace(stage, busy=None, waits_in=tank.empty, waits_out=tank.full, tank=tank)
 
     def _loop(self, number: int, facts: LoopFacts) -> Stage:
-        """An iterator, and the user's loop over it."""
+        """Return the stage for an iterator and the user's loop over it."""
         change, times = self._since(number, Counts(*facts.taken)), facts.times
         waited = None if times.begun_at is None else _share(change.seconds, self.seconds)
         cpu, wanted = self._clocks(number)
@@ -239,16 +239,16 @@ class _Collector:
             settings={"kind": "dataset", "unit": facts.unit, "passes": facts.passes},
         )
 
-    # What the stages are made of
+    # Figures for the stages
 
     def _since(self, number: int, counts: Counts) -> Counts:
-        """Return what counters have counted within the window."""
+        """Return how much the counters grew within the window."""
         before = self.looks[0].counts.get(number, Counts()) if self.looks else Counts()
         changes: list[Any] = [max(0, a - b) for a, b in zip(counts, before, strict=True)]
         return Counts(*changes)
 
     def _change(self, number: int, current: Any) -> tuple[QueueStats, QueueStats, float]:
-        """Return the statistics of a queue now, what has changed within the window, and the seconds of the window."""
+        """Return a queue's statistics, their change within the window, and its seconds."""
         stats: QueueStats = self.now.queues.get(number) or current()
         known = [each.queues[number] for each in self.looks if number in each.queues]
         before, after = (self.looks[0].queues.get(number, _ZERO) if self.looks else _ZERO), stats
@@ -264,7 +264,7 @@ class _Collector:
         return Tank(stats, least, mean, _share(change.full_s, seconds), _share(change.empty_s, seconds), levels)
 
     def _clocks(self, number: int) -> tuple[float | None, float | None]:
-        """Return how many processors the threads of a stage kept busy and wanted."""
+        """Return how many processors a stage's threads used and wanted."""
         known = [(each.at, each.clocks[number]) for each in self.looks if number in each.clocks]
         if not known and number in self.now.clocks:
             known = [(self.end, self.now.clocks[number])]
@@ -284,12 +284,12 @@ class _Collector:
         return [edge.target for edge in self.edges if edge.source == number]
 
     def _threads(self, number: int) -> int:
-        """Return how many threads take from what goes to this stage."""
+        """Return how many threads take this stage's inputs."""
         known = [number, *self._targets(number)]
         return max((self.groups[each].size for each in known if each in self.groups), default=1)
 
     def _inputs(self, number: int) -> list[int]:
-        """Return the queues that a group takes from, itself or through readers."""
+        """Return a group's input queues, direct or through readers."""
         sources = [edge.source for edge in self.edges if edge.target == number]
         further = [edge.source for edge in self.edges if edge.target in sources and edge.target not in self.queues]
         return [each for each in dict.fromkeys(sources + further) if each in self.queues]
@@ -312,21 +312,21 @@ def _share(part: float, whole: float) -> float:
     return min(1.0, max(0.0, part / whole)) if whole > 0 else 0.0
 
 
-# Which stage feeds which: from what is known, never from names
+# Edges between stages, from facts and never from names
 
 
 def edges_of(
     groups: Mapping[int, WorkerGroup], readers: Mapping[int, Any], loops: Mapping[int, LoopFacts]
 ) -> Iterator[Edge]:
-    """Yield what feeds what.
+    """Yield the edges.
 
-    The threads of a queue runner fill its queue, and take from what they were seen to take from. A reader takes from
-    the queue that gave it the last work item. A step takes from its inputs, and an iterator from the last ones.
+    A queue runner's threads fill its queue and take from their observed inputs. A reader takes from
+    the queue with its last work item, a step from its inputs, and an iterator from the last steps.
     """
     feeds = {number: _number(reader._counts()[2]) for number, reader in readers.items()}  # readers take from these
 
     def taken(inputs: Any) -> Iterator[int]:
-        """What threads take from; not what readers take from in these threads."""
+        """Yield the inputs of threads, without the inputs of readers in these threads."""
         found = [number for each in inputs.alive() if (number := _number(each)) is not None]
         between = [feeds[number] for number in found if number in feeds]
         return (number for number in found if number not in between)
@@ -345,7 +345,7 @@ def edges_of(
             first = part
             while first.inputs and first.inputs[0] in parts:
                 first = parts[first.inputs[0]]
-            for thread in part.threads:  # its thread runs all that is in front of it
+            for thread in part.threads:  # its thread runs all steps before it
                 for source in taken(thread.inputs):
                     yield from _edge(source, first.number)
         for each in facts.inputs:
@@ -358,12 +358,12 @@ def _edge(source: int | None, target: int | None) -> Iterator[Edge]:
 
 
 def _number(thing: Any) -> int | None:
-    """Return the number of a queue or reader; None for anything else."""
+    """Return a queue's or reader's number; None for anything else."""
     return live.queues.number(thing) or live.readers.number(thing)
 
 
 def _of_today(stages: Iterable[Stage], edges: Sequence[Edge]) -> list[int]:
-    """Return the stages but those of runs that have ended: functions, and queues they filled."""
+    """Return the stages without ended functions and the queues they filled."""
     ended = {stage.id for stage in stages if stage.kind == "function" and stage.state == "ended"}
     filled = {edge.target for edge in edges if edge.source in ended}
     return [
@@ -374,7 +374,7 @@ def _of_today(stages: Iterable[Stage], edges: Sequence[Edge]) -> list[int]:
 
 
 def _before(edges: Sequence[Edge], numbers: Iterable[int]) -> set[int]:
-    """Return these stages and all that lead to them."""
+    """Return these stages and all stages before them."""
     wanted: set[int] = set()
     left = list(numbers)
     while left:
@@ -386,7 +386,7 @@ def _before(edges: Sequence[Edge], numbers: Iterable[int]) -> set[int]:
 
 
 def in_order(stages: Iterable[Stage], edges: Sequence[Edge]) -> list[int]:
-    """Return the numbers of stages so that each comes after those that feed it; circles are cut somewhere."""
+    """Return the stages' numbers, each after its inputs; a cycle is cut somewhere."""
     done: dict[int, None] = {}
 
     def visit(number: int, path: tuple[int, ...]) -> None:

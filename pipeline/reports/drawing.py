@@ -16,7 +16,7 @@ _PROBE = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20">{}</svg
 
 
 class Drawing:
-    """A picture of a run at one moment, which a notebook shows. `str` returns the SVG.
+    """A picture of a run at one moment, for a notebook. `str` returns the SVG.
 
     Attributes:
         svg: The picture as SVG. It brings a light and a dark background.
@@ -45,7 +45,7 @@ class Drawing:
         """Return the picture as PNG, on its light background.
 
         Args:
-            zoom: Pixels per pixel of the SVG.
+            zoom: Pixels per SVG pixel.
 
         Raises:
             ImportError: resvg_py is not installed: the extra `draw`.
@@ -68,13 +68,13 @@ class Drawing:
         return bytes(svg_to_bytes(svg_string=self.svg, zoom=zoom))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture to a file, as SVG or PNG by the end of its name.
+        """Write the picture to a file, as SVG or PNG by its extension.
 
         Raises:
             ValueError: The name ends neither with .svg nor with .png.
             ImportError: It ends with .png, and resvg_py is not installed.
             OSError: The file cannot be written. An old one is as it was.
-            FailedPreconditionError: The name belongs to something that is not a regular file.
+            FailedPreconditionError: The name belongs to something other than a regular file.
         """
         name = local_path(path, "save: path")
         suffix = os.path.splitext(name)[1].lower()
@@ -92,7 +92,7 @@ class Drawing:
 def draw(what: Any = None) -> Drawing:
     """Draw queues and threads as tanks with their levels: the empty one shows the bottleneck.
 
-    In a notebook, `pipeline.draw(batches)` as the last line of a cell shows the picture. `.save("run.svg")` keeps it.
+    In a notebook, `pipeline.draw(batches)` as a cell's last line shows the picture. `.save("run.svg")` keeps it.
 
     Args:
         what: A loop or iterator, a queue, or a report; None draws everything.

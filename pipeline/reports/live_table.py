@@ -1,4 +1,4 @@
-"""A report as a table for a terminal of any width and height, by rich."""
+"""A report as a table for any terminal size, by rich."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline.reports.table import BUSY, CPU, STEP, THROUGHPUT, Column, places
 from pipeline.reports.words import WIDTH, cells, cut, held, level, mark, printable, progress
 
 _BAR = 10  # columns
-_NAME = 12, 30  # columns: the least, where a quarter of the terminal is no more, and the most
+_NAME = 12, 30  # columns: the least, unless a quarter of the terminal is more, and the most
 _EIGHTHS = " \u258f\u258e\u258d\u258c\u258b\u258a\u2589\u2588"
 
 
@@ -61,7 +61,7 @@ def console(stream: Any, **settings: Any) -> Any:
 
 
 def lines(report: Report, console: Any) -> list[str]:
-    """Return the verdicts, and the table below them, as lines that fit into the console."""
+    """Return the verdicts, and the table below them, as lines for the console."""
     width, height = console.width - 1, max(2, console.height - 1)  # no terminal wraps then
     if not report.stages:
         return [cut("pipeline: nothing has begun yet", width)]
@@ -82,7 +82,7 @@ def lines(report: Report, console: Any) -> list[str]:
 
 
 def _fitting(report: Report, width: int, encoding: str) -> list[Column]:
-    """Return the columns for which there is room next to the names."""
+    """Return the columns that fit next to the names."""
     kept, stages = [], report.stages
     runs_in = places(stages, report.edges)
     longest = max(cells(f"> {STEP.text(stage)}") for stage in stages)
@@ -103,7 +103,7 @@ def _fitting(report: Report, width: int, encoding: str) -> list[Column]:
 
 
 def _chosen(report: Report, room: int) -> list[Stage]:
-    """Return the stages for which there is room, in their order; a line for the number of the others stays free."""
+    """Return the stages that fit, in order; a line for the number left out stays free."""
     if len(report.stages) <= room:
         return list(report.stages)
     slow = report.slow

@@ -1,4 +1,4 @@
-"""Looks: the counters of a run at one moment, and the extra measurements of a monitor."""
+"""Looks: a run's counters at one moment, and a monitor's extra measurements."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Counts(NamedTuple):
 
     Attributes:
         elements: Elements produced by it, or taken by an iterator.
-        seconds: Seconds that a step took in the consuming thread, or that an iterator waited.
-        worked: Seconds that its workers have worked.
-        offered: Seconds that they could have worked, if their number changes.
+        seconds: A step's seconds in the consuming thread, or an iterator's waiting time.
+        worked: Its workers' seconds at work.
+        offered: Their possible seconds at work, if their number changes.
     """
 
     elements: int = 0
@@ -35,14 +35,14 @@ class Counts(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The counters of one moment, by stage number. It keeps no stage alive.
+    """The counters at one moment, by stage number. It keeps no stage alive.
 
     Attributes:
         at: The time, by `time.monotonic`.
-        queues: Statistics of each queue, and of each read-ahead step.
-        counts: Counters of each reader, step and iterator.
-        clocks: Clocks of the threads of each step and iterator, and with a monitor of each queue runner.
-        probed, held: Seconds during which the GIL was probed, and seconds during which another thread held it.
+        queues: Statistics per queue and read-ahead step.
+        counts: Counters per reader, step and iterator.
+        clocks: Thread clocks per step and iterator, and with a monitor per queue runner.
+        probed, held: Seconds with the GIL probed, and seconds with another thread holding it.
     """
 
     at: float
@@ -54,10 +54,10 @@ class Look(NamedTuple):
 
 
 def look(watch: Watch | None = None, loops: Mapping[int, LoopFacts] | None = None) -> Look:
-    """Read the counters of all live stages.
+    """Read all counters.
 
     Args:
-        watch: Adds the measurements of a monitor.
+        watch: Adds a monitor's measurements.
         loops: The iterators; None for all.
     """
     queues = {number: queue.stats() for number, queue in live.queues.numbered()}
@@ -77,14 +77,14 @@ def look(watch: Watch | None = None, loops: Mapping[int, LoopFacts] | None = Non
 
 
 def _clocks_of(loops: Mapping[int, LoopFacts]) -> Iterator[tuple[int, Clocks]]:
-    """Yield the clocks of each iterator and step that has some."""
+    """Yield the known clocks."""
     for number, facts in loops.items():
         found = [(number, facts.clocks), *((part.number, part.clocks) for part in facts.parts)]
         yield from ((each, known) for each, known in found if known is not None)
 
 
 class Watch:
-    """The measurements of a monitor: clocks of queue runners' threads, inputs of all threads, and the GIL.
+    """A monitor's measurements: clocks for queue runners, inputs for all threads, and the GIL.
 
     Thread safety: one thread measures; any thread may read.
 
@@ -106,7 +106,7 @@ class Watch:
         self.held += span if delay > _HELD else 0.0
 
     def look(self, loops: Mapping[int, LoopFacts]) -> None:
-        """Read the clocks of running queue runners, and note the queue for which each thread last waited."""
+        """Read the clocks for running queue runners, and note each thread's last queue."""
         for number, group in live.groups.numbered():
             for thread, (_, ended) in group.times().items():
                 if ended is None:
@@ -118,7 +118,7 @@ class Watch:
                     _note_input(each.thread, each.inputs, None)
 
     def clocks(self) -> dict[int, Clocks]:
-        """Return the clocks of each queue runner, including its ended threads."""
+        """Return the clocks per queue runner, including its ended threads."""
         known = {number: list(each.copy().values()) for number, each in self._clocks.copy().items()}
         return {
             number: Clocks(sum(one.cpu for one in each), sum(one.wanted for one in each))
@@ -132,7 +132,7 @@ class Watch:
 
 
 def _note_input(thread: threading.Thread, inputs: Any, filled: Any) -> None:
-    """Note the last queue for which a thread waited as its input, if the thread takes from it."""
+    """Note a thread's last queue as its input, if the thread takes from it."""
     wait = last_wait(thread)
     if wait is not None and wait[1].startswith("dequeue") and wait[0] is not filled:
         inputs.add(wait[0])

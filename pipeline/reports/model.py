@@ -1,4 +1,4 @@
-"""The model of a run: its stages, what flows between them, and the verdict. Plain data that does not change."""
+"""The model of a run: stages, edges and verdicts, as immutable plain data."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from pipeline.stats import QueueStats
 
-UNBOUNDED = 2**31 - 1  # the capacity of a queue without one
+UNBOUNDED = 2**31 - 1  # the capacity of an unbounded queue
 
 
 class Level(NamedTuple):
-    """How full a queue was at one moment.
+    """A queue's size at one moment.
 
     Attributes:
         age_s: Seconds before the report.
@@ -25,13 +25,13 @@ class Level(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Tank:
-    """The elements in a queue, or those that `prefetch` has taken ahead.
+    """The elements in a queue or a `prefetch`.
 
     Attributes:
         stats: Its counters since it was made; see `QueueStats`.
-        min_after_dequeue: The elements that it keeps back; 0 unless it is a shuffle queue.
-        mean_size: The mean number of elements over the levels; the current number if there are none.
-        full, empty: Shares of the window during which it was full, or had no element to give.
+        min_after_dequeue: Elements held back by a shuffle queue; 0 for others.
+        mean_size: The mean size over the levels; the current size without levels.
+        full, empty: Shares of the window when it was full, or had no element available.
         levels: One entry per sample, oldest first. Empty without a monitor.
     """
 
@@ -45,14 +45,14 @@ class Tank:
 
 @dataclasses.dataclass(frozen=True)
 class Progress:
-    """How far an input of known length has been read.
+    """The progress through an input with a known length.
 
     Attributes:
-        position: How many elements it has given.
-        total: How many it has in all epochs; None if there is no end.
-        epoch: The epoch of the next element, from 1.
-        epochs: How many there are; None if there is no end.
-        eta_s: Seconds until its end at the rate of the window; None if that is not known.
+        position: Elements delivered.
+        total: Elements in all epochs; None if there is no end.
+        epoch: The next element's epoch, from 1.
+        epochs: Number of epochs; None if there is no end.
+        eta_s: Seconds until the end at the window's rate; None if unknown.
     """
 
     position: int
@@ -64,34 +64,34 @@ class Progress:
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """One part of a run. All shares are of the time of its threads within the window, from 0 to 1.
+    """One part of a run. Shares are from 0 to 1 and refer to its threads' time within the window.
 
     Attributes:
         id: A unique number in this process; edges name it.
-        kind: "producer" (a queue that fills itself), "queue", "reader", "function" (what the threads of a queue runner,
-            or a dataset, call), "source" (where the examples of a dataset come from), "step" (another transformation
-            of a dataset) or "loop" (an iterator, and your code that takes its batches).
-        name: What the user called it, or the name of the function.
-        state: "running", "ended", ...; of a queue "open" or "closed".
-        threads: How many threads or workers it has; of a loop 1; of a `prefetch` the one that fills it; 0 for a stage
-            that runs in the thread that takes from it.
-        running: How many of them run now.
-        elements: How many elements have come out of it since it was made; of a reader the records.
+        kind: "producer" (a queue with its own thread), "queue", "reader", "function" (called by a queue runner or a
+            dataset), "source" (the input of a dataset), "step" (another transformation in a dataset) or "loop" (an
+            iterator, and your code that takes its batches).
+        name: The user's name for it, or the function's name.
+        state: "running", "ended", ...; for a queue "open" or "closed".
+        threads: Number of threads or workers; 1 for a loop or a `prefetch`; 0 for a stage that runs in the consuming
+            thread.
+        running: How many run now.
+        elements: Elements or records produced so far; with short epochs before this one if they are judged together.
         rate: Elements per second, over the window.
-        busy: The share of their time that the threads were at work; of a stage that runs in the thread that takes from
-            it, the share of that thread's time; None if unknown.
-        waits_in: The share that they waited for input; of a queue or `prefetch`, that its consumers waited.
-        waits_out: The share that they waited for room; of a queue or `prefetch`, that those who fill it waited.
-        cpu: Processors that they kept busy, such as 1.7; None without a monitor, or if the system cannot tell.
-        wanted: As `cpu`, with the time that they waited for a processor.
-        bytes: The bytes that a reader has read from its files; None for other stages.
-        errors: Errors that were skipped.
-        dropped: Examples that filled no batch.
-        first_s: Seconds from the start of a loop to its first batch; None before, and for other stages.
-        age_s: Seconds from the start of a loop to now, or to its end; None before, and for other stages.
-        progress: How far a producer has come; None for other stages.
-        tank: What a queue, producer or `prefetch` held; None for other stages.
-        settings: What it was made with, by the names of the parameters.
+        busy: Share of its threads' time at work; for a stage in the consuming thread, its share of that time; None if
+            unknown.
+        waits_in: Share of the time waiting for input; for a queue or `prefetch`, its consumers' share.
+        waits_out: Share of the time waiting for room; for a queue or `prefetch`, its producers' share.
+        cpu: Processors used, such as 1.7; None if unknown, and for queue runners without a monitor.
+        wanted: Processors used or waited for.
+        bytes: Bytes a reader has read from its files; None for other stages.
+        errors: Skipped errors.
+        dropped: Examples left over because they filled no batch.
+        first_s: Seconds from a loop's start to its first batch; None before, and for other stages.
+        age_s: Seconds from a loop's start to now, or to its end; None before, and for other stages.
+        progress: A producer's progress; None for other stages.
+        tank: The elements in a queue, producer or `prefetch`; None for other stages.
+        settings: Its arguments by name.
     """
 
     id: int
@@ -126,17 +126,17 @@ class Edge(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """The bottleneck of a loop, and what to change.
+    """A loop's bottleneck, and the change to make.
 
     Attributes:
-        loop: The `id` of the loop.
-        stage: The `id` of the stage that limits it.
+        loop: The loop's `id`.
+        stage: The `id` of its bottleneck.
         kind: That stage in one word, such as "function", "consumer", "pool"; docs/monitoring.md lists them.
-        knob: What to change: "workers", "prefetch" or "buffer_size"; "consumer" for your own loop; None for nothing.
-        value: What to set it to; None if that is not known.
-        gain: At most how many times as fast the run would be; None if that is not known.
+        knob: The argument to change: "workers", "prefetch" or "buffer_size"; "consumer" for your own loop; or None.
+        value: Its new value; None if unknown.
+        gain: The largest speed-up to expect; None if unknown.
         text: The verdict, in a few sentences.
-        least: At least how many times as fast the run would be; None if that is not known.
+        least: The smallest speed-up to expect; None if unknown.
     """
 
     loop: int

@@ -1,4 +1,4 @@
-"""monitor: a sampler with its views; and PIPELINE_MONITOR, which watches a program without a change to it."""
+"""monitor: a sampler with views; and PIPELINE_MONITOR for unchanged programs."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def monitor(
     """
     if show not in (True, False, "plain"):
         raise ValueError(f"show must be True, False or 'plain', got {show!r}")
-    if not isinstance(host, str):  # None would be every address of this machine
+    if not isinstance(host, str):  # None would mean all addresses
         raise TypeError(f"host must be a name or an address as text, got {type(host).__name__} {host!r:.80}")
     views: list[View] = []
-    if port is not None:  # first: a port that is in use must leave no file behind
+    if port is not None:  # first, because a used port must leave no file behind
         views.append(MetricsServer(port, host))
     if logdir is not None:
         from pipeline.reports.tensorboard import Curves  # needs protobuf
@@ -90,6 +90,6 @@ def _start(value: str) -> None:
 
 
 def _say(value: str, text: object) -> None:
-    """Print to stderr, as a program that does not know of the variable may have set up no logging."""
+    """Print to stderr, because the program may not have configured logging."""
     if sys.stderr is not None:
         print(f"{_NAME}={value}: {text}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Stages of a run as SVG: tanks with a level, boxes with a share, and what feeds what."""
+"""Stages as SVG: tanks with a level, boxes with a share, and arrows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ COLUMN, ROW = 164, 140  # from one box to the next
 _MARGIN = 14
 _HEAD = 34  # above the box: kind and name
 _LINE = 14
-_TICK = 12  # the length of a mark, left and right of the words
-_SMALL = 6.0  # pixels: the width of a character of the caption
+_TICK = 12  # pixels: a mark's length, left and right of the words
+_SMALL = 6.0  # pixels: a caption character's width
 
 # By name too: resvg knows no `system-ui`, and by `sans-serif` it means Arial.
 FONTS = "system-ui,-apple-system,'Segoe UI',Helvetica,Arial,'Liberation Sans','DejaVu Sans','Noto Sans',sans-serif"
 
-# The card brings its own background, so that texts are readable whatever the page is like.
+# The card has its own background, so its texts are readable on any page.
 _LIGHT = {
     "card": "fill:#fff;stroke:#d1d9e0",
     "text": "fill:#1f2328",
@@ -60,13 +60,13 @@ STYLE = (
 def picture(
     stages: Sequence[Stage], edges: Iterable[tuple[int, int]] = (), slow: Collection[int] = (), caption: str = ""
 ) -> str:
-    """Return an SVG of the stages, each to the right of those that feed it.
+    """Return an SVG with each stage to the right of its inputs.
 
     Args:
-        stages: The stages, each after those that feed it, unless they feed each other.
-        edges: Pairs of their numbers: from where to where.
-        slow: The numbers of those that limit the others.
-        caption: A text below, wrapped to the width of the picture.
+        stages: The stages, each after its inputs, except in cycles.
+        edges: Pairs of stage numbers: from, to.
+        slow: The bottlenecks' numbers.
+        caption: A text below, wrapped to the picture's width.
     """
     places = _places(stages, edges := [*edges])
     columns = 1 + max((column for column, _ in places.values()), default=0)
@@ -87,7 +87,7 @@ def picture(
 
 
 def of_queue(kind: str, name: str, stats: QueueStats, min_after_dequeue: int) -> str:
-    """Return an SVG of a queue."""
+    """Return an SVG for one queue."""
     tank = Tank(stats, min_after_dequeue, stats.size, 0.0, 0.0)
     state = "closed" if stats.closed else "open"
     return picture([Stage(0, kind, name, state, elements=stats.dequeued, tank=tank)])
@@ -112,7 +112,7 @@ def _notes(stage: Stage) -> tuple[str, str]:
 
 
 def _places(stages: Sequence[Stage], edges: Sequence[tuple[int, int]]) -> dict[int, tuple[int, int]]:
-    """Return column and row of each stage: a column right of all that feed it. Edges that lead back do not count."""
+    """Return each stage's column and row, right of its inputs. Edges back do not count."""
     places: dict[int, tuple[int, int]] = {}
     filled: dict[int, int] = {}
     for stage in stages:
@@ -125,7 +125,7 @@ def _places(stages: Sequence[Stage], edges: Sequence[tuple[int, int]]) -> dict[i
 
 
 def _corner(place: tuple[int, int]) -> tuple[float, float]:
-    """Return the upper left corner of the box itself, below its name."""
+    """Return the box's upper left corner, below its name."""
     column, row = place
     return _MARGIN + COLUMN * column, _MARGIN + ROW * row + _HEAD
 
@@ -178,5 +178,5 @@ def _rect(style: str, x: float, y: float, width: float, height: float, round_by:
 
 
 def _n(number: float) -> str:
-    """Return a coordinate as text, without digits that nobody sees."""
+    """Return a coordinate as text, without invisible digits."""
     return f"{number:.1f}".removesuffix(".0")

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, by prometheus_client: a collector that looks when it is asked, and a server for it."""
+"""Metrics for Prometheus, by prometheus_client: a collector and a server for it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class Metric(NamedTuple):
-    """One metric of stages.
+    """One metric about stages.
 
     Attributes:
         name: Without "pipeline_" before it, and "_total" behind.
-        text: What it is.
+        text: Its description.
         value: Returns it for a stage; None if the stage has no such figure.
-        counter: Whether it only grows.
+        counter: True if it only grows.
     """
 
     name: str
@@ -70,7 +70,7 @@ METRICS = (
 
 def _client() -> Any:
     try:
-        import prometheus_client.core  # an extra: only programs that serve metrics have it
+        import prometheus_client.core  # an extra for programs that serve metrics
     except ImportError as error:
         raise ImportError("metrics need prometheus_client: pip install prometheus_client") from error
     return prometheus_client
@@ -97,11 +97,11 @@ class MetricsCollector:
         self._core = _client().core
 
     def describe(self) -> list[Any]:
-        """Return nothing: which metrics there are depends on what is alive."""
+        """Return nothing: the metrics depend on live stages."""
         return []
 
     def collect(self) -> Iterator[Any]:
-        """Yield the metrics, each with a sample for each stage that has it."""
+        """Yield the metrics with a sample per stage."""
         now = report()
         stages = list(now.named())
         for metric in METRICS:
@@ -121,7 +121,7 @@ class MetricsServer:
     """Serves the metrics by HTTP.
 
     Args:
-        port: From 0, for any that is free, to 65535.
+        port: From 0, for any free port, to 65535.
         host: The address.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Report: the model of a run, which prints as a table with its verdict, and is a picture in a notebook."""
+"""Report: the model of a run. It prints as a verdict and a table, and is a picture in a notebook."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pipeline.reports.picture import picture
 from pipeline.reports.table import brief, in_full
 from pipeline.reports.words import escaped, wrapped
 
-_STARVED = 0.3  # of the time that threads could run: from there on waiting for a processor is reported
-_HALF = 0.5  # of a processor: what other programs take below that is no advice
+_STARVED = 0.3  # share of the threads' work: report a longer wait for processors
+_HALF = 0.5  # processors: do not report a shorter wait
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -23,13 +23,13 @@ class Report:
     values.
 
     Attributes:
-        seconds: The length of the window: from the oldest sample to now; without samples, from the start.
-        watched: Whether there are samples, so that `cpu`, `levels` and `lock` are known.
-        stages: What is alive, in the order of the flow.
-        edges: Which stage feeds which, as far as it is known.
+        seconds: The window's length: from the oldest sample to now; without samples, from the start.
+        watched: True if there are samples, so `levels` and `lock` are known.
+        stages: The stages, inputs first.
+        edges: The known edges between stages.
         processors: How many processors this process may use.
-        lock: The share of the window during which some thread held the GIL; None without a monitor.
-        verdicts: One for each loop that has begun.
+        lock: Share of the window with the GIL held by some thread; None without a monitor.
+        verdicts: One per started loop.
     """
 
     seconds: float
@@ -42,17 +42,17 @@ class Report:
 
     @property
     def verdict(self) -> Verdict | None:
-        """The first verdict, which is the only one in the report of a loop."""
+        """The first verdict; a loop's report has no other."""
         return self.verdicts[0] if self.verdicts else None
 
     @property
     def slow(self) -> set[int]:
-        """The stages that limit a loop, by their `id`."""
+        """The `id` of each bottleneck."""
         return {verdict.stage for verdict in self.verdicts}
 
     @property
     def starved(self) -> str:
-        """How many processors other programs took from this one, as text; "" if it lacked less than half of one."""
+        """A sentence on processors taken by other programs; "" for less than half a processor."""
         had, wanted = (sum(getattr(stage, each) or 0.0 for stage in self.stages) for each in ("cpu", "wanted"))
         wanted = min(wanted, self.processors)
         if self.seconds < 1 or wanted - had <= max(_HALF, _STARVED * wanted):
@@ -67,22 +67,22 @@ class Report:
         raise KeyError(number)
 
     def before(self, stage: Stage) -> list[Stage]:
-        """Return the stages from which elements go to this one."""
+        """Return the stages just before this one."""
         return [self.stage(edge.source) for edge in self.edges if edge.target == stage.id]
 
     def after(self, stage: Stage) -> list[Stage]:
-        """Return the stages to which elements go from this one."""
+        """Return the stages just behind this one."""
         return [self.stage(edge.target) for edge in self.edges if edge.source == stage.id]
 
     def named(self) -> Iterator[tuple[str, Stage]]:
-        """Yield the stages, each with a name that is unique for its kind: a number is added where names are equal.
+        """Yield the stages with a unique name per kind: equal names get a number.
 
-        The oldest that is not at its end keeps its name, so that a queue made again for each epoch is the same curve.
+        The oldest running stage keeps its name, so a queue made again in each epoch stays the same curve.
         """
         seen: dict[tuple[str, str], int] = {}
         for stage in sorted(self.stages, key=lambda each: (each.state in ("closed", "ended"), each.id)):
             count = seen[stage.kind, stage.name] = seen.get((stage.kind, stage.name), 0) + 1
-            name = stage.name.encode(errors="backslashreplace").decode()  # of a file whose name is not UTF-8
+            name = stage.name.encode(errors="backslashreplace").decode()  # a file name may not be UTF-8
             yield name if count == 1 else f"{name}_{count}", stage
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Report:
         return "\n".join([*texts, *[""] * bool(texts), *brief(self.stages, self.edges), *starved])
 
     def details(self) -> str:
-        """Return all figures as text: a table of every stage, queue and thread, and what was measured."""
+        """Return all figures as text: a table with every stage, queue and thread, and notes."""
         if not self.stages:
             return NOTHING
         notes = [f"over {self.seconds:.1f} s"]
@@ -114,7 +114,7 @@ class Report:
         return "\n".join([*in_full(self.stages), "", *map(wrapped, notes)])
 
     def to_svg(self) -> str:
-        """Return the stages as a row of tanks, with the verdicts below."""
+        """Return a drawing: the stages as tanks in a row, with the verdicts below."""
         texts = " ".join(verdict.text for verdict in self.verdicts)
         return picture(self.stages, self.edges, self.slow, texts or ("" if self.stages else NOTHING))
 

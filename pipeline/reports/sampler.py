@@ -1,4 +1,4 @@
-"""Sampler: a thread that looks at everything that is alive; and report, with or without one."""
+"""Sampler: a thread that samples all live stages; and report, with or without one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _NAP = 0.01  # seconds without the GIL, at most, before the sampler asks for it
 
 _log = logger("pipeline.monitoring")
 
-_kept: list[tuple[Look, ...]] = []  # the looks of the monitor that ended last: numbers only, of no object
+_kept: list[tuple[Look, ...]] = []  # the last monitor's looks: numbers only, no objects
 
 
 class View(Protocol):
-    """Shows the samples of a Sampler."""
+    """Shows a Sampler's samples."""
 
     def open(self, sampler: Sampler) -> None:
-        """Begin; raises if that is not possible, and then nothing is left behind."""
+        """Begin. If it raises, it leaves nothing behind."""
 
     def sampled(self) -> None:
         """Show something, if it is time to: called after each sample, in the sampler's thread."""
@@ -39,13 +39,13 @@ class View(Protocol):
 
 
 class Sampler:
-    """Samples everything that is alive: how full queues are, the clocks of threads, and who holds the GIL.
+    """Samples all live stages: queue sizes, thread clocks, and the GIL.
 
-    A context manager: the thread runs within the body. Reports that are asked for meanwhile use its samples.
+    A context manager: the thread runs within the body. Reports use its samples meanwhile.
 
     Args:
         interval: Seconds between two samples.
-        keep: How many samples are kept; the window of a report begins at the oldest one.
+        keep: Number of samples to keep; a report's window begins at the oldest one.
         views: They show the samples: opened before the first one, closed after the last.
 
     Raises:
@@ -55,7 +55,7 @@ class Sampler:
     Thread safety: you may call every method from every thread.
 
     Attributes:
-        listeners: Called with a report after each sample, in the thread of the sampler. One that raises is logged, and
+        listeners: Called with a report after each sample, in the sampler's thread. If one raises, it is logged and
             not called again.
         port: Of the metrics, while they are served; None otherwise.
     """
@@ -67,12 +67,12 @@ class Sampler:
         self.listeners: list[Callable[[Report], object]] = []
         self.port: int | None = None
         self._views, self._keep = views, keep
-        self._looks: tuple[Look, ...] = ()  # replaced as a whole, so that other threads see it whole
-        self._last: Report | None = None  # of when it was stopped
+        self._looks: tuple[Look, ...] = ()  # replaced as a whole, for other threads
+        self._last: Report | None = None  # from the stop
         self._watch = Watch()
         self._lock = threading.Lock()  # guards the start and the end
         self._thread: threading.Thread | None = None  # until `stop` has done all
-        self._stop = StopFlag()  # of that thread
+        self._stop = StopFlag()  # for this thread
 
     def start(self) -> None:
         """Start the thread; does nothing if it runs.
@@ -107,7 +107,7 @@ class Sampler:
             return
         self._stop.set()
         if thread is not threading.current_thread():
-            thread.join()  # without the lock, which a listener needs that stops it too
+            thread.join()  # without the lock, because a listener may stop it too
         with self._lock:
             if thread is not self._thread:  # another call was faster
                 return
@@ -119,7 +119,7 @@ class Sampler:
             self._thread = None
 
     def _end(self) -> None:
-        """Do what comes after the thread. Ctrl-C may interrupt it, so all of it can be done again."""
+        """Clean up after the thread. It can be called again after Ctrl-C."""
         with contextlib.ExitStack() as closing:
             closing.callback(live.ended.leave, self)  # last
             for view in self._views:
@@ -140,13 +140,13 @@ class Sampler:
         self.stop()
 
     def report(self, loop: Any = None, *, seconds: float | None = None) -> Report:
-        """Return the report of all that is alive, or of one iterator and what leads to it.
+        """Return the report about all live stages, or about one iterator.
 
-        After `stop` it is the report of that moment, so that it includes iterators that are gone since then.
+        After `stop` it is the report from that moment, with iterators since collected.
 
         Args:
             loop: The iterator; None for everything.
-            seconds: The length of the window, about; None for all samples.
+            seconds: The window's approximate length; None for all samples.
         """
         stopped = self._thread is None
         if stopped and loop is None and seconds is None and self._last is not None:
@@ -162,7 +162,7 @@ class Sampler:
     def _run(self, stop: StopFlag) -> None:
         with self._lock:  # until `start` has noted the thread: a listener may stop it
             pass
-        # A sample is taken in one go: what costs the others most is that another thread takes the GIL at all.
+        # Take each sample in one go: taking the GIL at all costs other threads most.
         nap, shows = min(_NAP, self.interval / 2), [view.sampled for view in self._views]
         while not stop.wait(self.interval - nap):
             self._watch.note_lock(self.interval, lock_delay(nap))
@@ -173,7 +173,7 @@ class Sampler:
 
 
 def _call_each(calls: list[Any], *args: Any) -> None:
-    """Call each of these; one that fails is logged, and not called again."""
+    """Call each; if one fails, log it and do not call it again."""
     for call in list(calls):
         try:
             call(*args)
@@ -183,7 +183,7 @@ def _call_each(calls: list[Any], *args: Any) -> None:
 
 
 def _forget() -> None:
-    """In the child of a fork there is no monitor: the thread is not there, and the lock may be held forever."""
+    """Forget all monitors in a forked child: their threads are missing, and locks may stay held."""
     for sampler in live.ended.watchers:
         sampler._thread = None
         sampler._lock = threading.Lock()
@@ -196,7 +196,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def report(loop: Any = None) -> Report:
-    """Report what each queue, reader, thread and loop of this process does, and what is slow.
+    """Report on each queue, reader, thread and loop in this process, and the bottleneck.
 
     `print(pipeline.report())` shows a table with a verdict for each loop. With a `monitor` running, it also knows who
     computes and who waits.
@@ -222,7 +222,7 @@ def report(loop: Any = None) -> Report:
 
 
 def _looks_at(loop: Any) -> tuple[Look, ...]:
-    """Return the looks of the last monitor if a loop ended while it ran: nothing of the loop came later."""
+    """Return the last monitor's looks if the loop ended during it."""
     looks: tuple[Look, ...] = _kept[0] if _kept else ()
     ended = None if loop is None else loop._facts().times.ended_at
     return looks if looks and ended is not None and looks[0].at <= ended <= looks[-1].at else ()

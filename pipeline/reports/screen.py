@@ -1,4 +1,4 @@
-"""Screen: a picture at the lower end of a terminal, below the output of the program."""
+"""Screen: a picture at the bottom of a terminal, below the program's output."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from typing import Any, TextIO
 
 from pipeline.reports.words import cells, cut
 
-SOONEST = 0.05  # seconds between two pictures that output of the program causes
+SOONEST = 0.05  # seconds between two redraws caused by output
 
 _CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|.)")  # control codes
 
 
 class Screen:
-    """Keeps a picture at the lower end of a terminal, below all that is written to stdout and stderr meanwhile.
+    """Keeps a picture at the bottom of a terminal, below all output to stdout and stderr.
 
-    Output is written unchanged and at once; of a line without an end, such as a progress bar, the latest state is shown
+    Output is written unchanged and at once. For a line without an end, such as a progress bar, the latest state stands
     above the picture. The cursor is never hidden, and there is nothing to restore if the process is killed.
-    (rich.Live hides it, and shows a progress bar as one more line for each of its states.)
+    (rich.Live hides it, and shows each state of a progress bar as another line.)
 
     Args:
         stream: The terminal.
@@ -36,8 +36,8 @@ class Screen:
         self._stream = stream
         self._lock = threading.RLock()
         self._picture: list[str] = []
-        self._drawn: list[int] = []  # the width of each line that was drawn
-        self._line = ""  # the last line of output, if it has no end
+        self._drawn: list[int] = []  # the width of each drawn line
+        self._line = ""  # the last output line, if it has no end
         self._at = 0.0  # when the picture was drawn
         self._taken: dict[str, _Above] = {}
         self._open = False
@@ -78,7 +78,7 @@ class Screen:
                 self._draw()
 
     def refresh(self) -> None:
-        """Draw the picture again if output came so fast that it was left out."""
+        """Draw the picture again if fast output has left it out."""
         with self._lock:
             if self._open and not self._drawn:
                 self._draw()
@@ -113,7 +113,7 @@ class Screen:
         self._at = time.monotonic()
 
     def _erased(self) -> str:
-        """Return the codes that erase the picture. A terminal that became narrower has wrapped its lines."""
+        """Return the codes to erase the picture, which a narrower terminal may have wrapped."""
         if not self._drawn:
             return ""
         width = self._width()
@@ -154,7 +154,7 @@ class _Above:
 
 
 def _latest(line: str) -> str:
-    """Return the visible part of a line that was written over by carriage returns."""
+    """Return the visible part of a line with carriage returns."""
     return next((part for part in reversed(line.split("\r")) if part), "")
 
 
@@ -162,12 +162,12 @@ def _same_terminal(stream: Any, other: TextIO) -> bool:
     try:
         numbers = stream.fileno(), other.fileno()
         return os.isatty(numbers[0]) and os.fstat(numbers[0]).st_rdev == os.fstat(numbers[1]).st_rdev
-    except (AttributeError, OSError, ValueError):  # closed, None, or not of the system
+    except (AttributeError, OSError, ValueError):  # closed, None, or not a system file
         return False
 
 
 def _redirect(streams: dict[int, Any]) -> None:
-    """Let the handlers of all loggers that write to one of these streams, by `id`, write to the other."""
+    """Redirect all log handlers from these streams, by `id`, to the others."""
     if not streams:
         return
     loggers = [logging.root, *logging.Logger.manager.loggerDict.values()]

@@ -1,4 +1,4 @@
-"""Show: what a monitor shows to a person, as a table in a terminal, a picture in a notebook, or lines elsewhere."""
+"""Show: a monitor's view: a table in a terminal, a picture in a notebook, or lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from pipeline.reports.sampler import Sampler
 from pipeline.reports.screen import Screen
 from pipeline.reports.words import held, printable, progress, rate
 
-_WINDOW = 10.0  # seconds that rates are about
+_WINDOW = 10.0  # seconds for rates
 _OFTEN, _SELDOM = 0.5, 5.0  # seconds between two pictures, and between two lines
-_COST = 500  # a picture is drawn no sooner than after this many times what the last one took
+_COST = 500  # a redraw waits for this many times the last one's cost
 _HINT = "pipeline: a live table needs rich: pip install rich"
 
 _shown: list[Show] = []  # at most one in a process
@@ -28,9 +28,9 @@ _choosing = threading.Lock()
 
 
 class Show:
-    """Shows the reports of a sampler while it runs: a view of `pipeline.monitor`.
+    """Shows a sampler's reports while it runs: a view for `pipeline.monitor`.
 
-    A second one at the same time shows nothing. It never raises for what it shows or where.
+    A second one at the same time shows nothing. Errors from the output are ignored.
 
     Args:
         plain: Lines, also where there is a terminal or a notebook.
@@ -84,7 +84,7 @@ class Show:
         self._face = None
 
     def forget(self) -> None:
-        """In the child of a fork: write to the streams as they were, and draw nothing."""
+        """In a forked child, write to the original streams and draw nothing."""
         if isinstance(self._face, LiveTable):
             self._face.screen.let_go()
         self._face = None
@@ -127,7 +127,7 @@ def face(plain: bool) -> Face:
 
 
 class LiveTable(Face):
-    """A table that is drawn again and again at the lower end of a terminal."""
+    """A table at the bottom of a terminal, drawn again and again."""
 
     def __init__(self, stream: TextIO) -> None:
         self._console = live_table.console(stream)
@@ -149,14 +149,14 @@ class LiveTable(Face):
 
 
 def in_notebook() -> bool:
-    """Return whether this is the kernel of a notebook, and not a terminal."""
+    """Return whether this is a notebook's kernel, and not a terminal."""
     ipython = sys.modules.get("IPython")  # a notebook has imported it
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     return getattr(shell, "kernel", None) is not None
 
 
 class CellOutput(Face):
-    """A picture in the output of a notebook's cell, drawn again while the cell runs."""
+    """A picture in a notebook cell's output, drawn again while the cell runs."""
 
     every = 2 * _OFTEN
 

@@ -1,14 +1,14 @@
 """Spans: where threads begin and end to wait or to take an element, noted while a trace runs.
 
 Nothing is noted without a trace: Python code looks at `on` once per element, and waits in queues look at a flag in C
-(pyx/spans.pxd). The events are collected in `events`, which the tracing thread empties.
+(pyx/spans.pxd). The tracing thread takes the events from `events`.
 
-An event is a tuple (thread, instant, kind, ...), with the instant in ns on the clock of `time.monotonic_ns`:
+An event is a tuple (thread, instant, kind, ...), with the instant by `time.monotonic_ns`:
 
-    WAIT_BEGINS   the number of the call, the queue
-    WAIT_ENDS     the instant of its begin or 0, the ns that the queue's statistics count
+    WAIT_BEGINS   the call's number, the queue
+    WAIT_ENDS     the begin's instant or 0, the ns counted by the queue's statistics
     BEGINS        what the span is ("wait" or "next"), its name, a dict with its arguments, and the thread's name
-    ENDS          the instant of its begin, the name of the span that follows it or ""
+    ENDS          the begin's instant, the next span's name or ""
 
 Thread safety: every function may be called from every thread.
 """
@@ -23,11 +23,11 @@ from typing import Any, TypeAlias
 Event: TypeAlias = "tuple[Any, ...]"
 
 WAIT_BEGINS, WAIT_ENDS, BEGINS, ENDS = range(4)  # the first two as in pyx/spans.pxd
-MOST = 65_536  # events that the tracing thread has not taken yet
+MOST = 65_536  # events not yet taken by the tracing thread
 
 
 class Events(deque[Event]):
-    """What was noted and not yet taken.
+    """Events not yet taken.
 
     Attributes:
         missed: How many spans were left out because there were too many.
@@ -41,7 +41,7 @@ events = Events()
 
 
 def begin(kind: str, name: str, **about: Any) -> int:
-    """Note the begin of a span of this thread; return the instant, or 0 if it is left out."""
+    """Begin a span in this thread; return the instant, or 0 if it is left out."""
     if not on:
         return 0
     if len(events) >= MOST:
@@ -53,13 +53,13 @@ def begin(kind: str, name: str, **about: Any) -> int:
 
 
 def end(began: int, then: str = "") -> None:
-    """Note the end of a span that began then, and the name of the one that follows it."""
+    """End the span with this begin, and note the next span's name."""
     if on and began:
         events.append((threading.get_ident(), time.monotonic_ns(), ENDS, began, then))
 
 
 def switch(to: bool) -> None:
-    """Begin or end to note spans of Python code. The begin forgets what was noted and not taken."""
+    """Begin or end noting Python spans. The begin drops pending events."""
     global on
     if to:
         events.clear()

@@ -11,13 +11,13 @@ from pipeline.reports.words import amount, cells, notes, printable, rate, share,
 
 
 class Column(NamedTuple):
-    """A column of a table.
+    """A table column.
 
     Attributes:
         head: Its head.
         text: Returns its text for a stage.
-        left: Whether it is aligned to the left.
-        style: The style of its texts, for rich.
+        left: True if it is left-aligned.
+        style: The text style for rich.
     """
 
     head: str
@@ -44,19 +44,19 @@ CPU = Column("cpu", lambda stage: "" if stage.cpu is None else f"{stage.cpu:.1f}
 
 
 def _step(stage: Stage) -> str:
-    """Return what users call a stage: their own loop is theirs."""
+    """Return the user's name for a stage; their own loop is "your loop"."""
     if stage.kind == "loop":
         return f"your loop ({printable(stage.name)})"
     return printable(f"{stage.kind} {stage.name}" if stage.kind in ("producer", "queue", "reader") else stage.name)
 
 
 def _throughput(stage: Stage) -> str:
-    """Return how much comes out of a stage; "" for one that works and counts nothing, such as a checksum."""
+    """Return a stage's throughput; "" if it counts nothing, such as a checksum."""
     return "" if stage.busy and not stage.elements else f"{rate(stage)} {unit(stage)}/s"
 
 
 def _held(tank: Tank) -> str:
-    """Return how many elements a queue holds, and how often it was empty or full, such as "0 of 2, empty 90%"."""
+    """Return a queue's level, and how often it was empty or full, such as "0 of 2, empty 90%"."""
     size, capacity = amount(tank.stats.size), amount(tank.stats.capacity)
     word, part = max(("empty", tank.empty), ("full", tank.full), key=lambda each: each[1])
     return f"{size} of {capacity}" + (f", {word} {part:.0%}" if part else "")
@@ -66,7 +66,7 @@ STEP = Column("step", _step, left=True)
 THROUGHPUT = Column("throughput", _throughput)
 QUEUE = Column("queue behind it", _of_tank(_held), left=True)
 
-# What the workers of a function are called, one and several, by what makes them.
+# Names for workers, singular and plural, by their factory.
 _WORKERS = {
     "pipeline.threads": ("thread", "threads"),
     "pipeline.processes": ("process", "processes"),
@@ -75,7 +75,7 @@ _WORKERS = {
 
 
 def places(stages: Iterable[Stage], edges: Iterable[Edge]) -> dict[int, str]:
-    """Return where each stage runs: in workers, in a thread of its own, or in the thread that takes from it."""
+    """Return where each stage runs: in workers, in its own thread, or in the consuming thread."""
     known = {stage.id: stage for stage in stages}
     behind = {edge.source: edge.target for edge in edges}
     return {number: _place(stage, known, behind) for number, stage in known.items()}
@@ -85,7 +85,7 @@ def _place(stage: Stage, known: Mapping[int, Stage], behind: Mapping[int, int]) 
     if stage.threads and stage.settings.get("in_workers"):
         one, several = _WORKERS.get(str(stage.settings["made_by"]), ("worker", "workers"))
         return f"{stage.threads:,} {one if stage.threads == 1 else several}"
-    if stage.threads and stage.kind == "function":  # of a queue runner
+    if stage.threads and stage.kind == "function":  # a queue runner's
         return count(stage.threads, "thread")
     at: Stage | None = stage
     while at is not None and at.kind not in ("loop", "queue") and at.tank is None:
@@ -120,7 +120,7 @@ def brief(stages: Sequence[Stage], edges: Iterable[Edge]) -> list[str]:
 
 
 def in_full(stages: Sequence[Stage]) -> list[str]:
-    """Return a table of all figures as lines: a row per stage, with its notes below."""
+    """Return a table with all figures as lines: a row per stage, with its notes below."""
     return _lines(stages, _COLUMNS)
 
 

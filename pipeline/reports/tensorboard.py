@@ -1,4 +1,4 @@
-"""Curves: what TensorBoard draws of a run, a point per second."""
+"""Curves for TensorBoard: a point per second."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _log = logger("pipeline.monitoring")
 
 
 class Curves:
-    """Writes the figures of all stages as scalars named "<kind>/<name>/<figure>"; the step is the second.
+    """Writes all figures as scalars named "<kind>/<name>/<figure>"; the step is the second.
 
     Args:
         logdir: The directory; created if it does not exist.
@@ -84,14 +84,14 @@ class Curves:
             self._end_here(error)
 
     def _end_here(self, error: OSError) -> None:
-        """Log once that nothing more can be written; everything else continues."""
+        """Log once that writing has failed; everything else continues."""
         if not self._ended:
             self._ended = True
             _log.error("the curves in %s end here: %s", self._logdir, error.strerror)
 
 
 def curves(report: Report) -> Iterator[tuple[str, float]]:
-    """Yield the tags and values of one point in time."""
+    """Yield the tags and values at one instant."""
     if report.lock is not None:
         yield "process/interpreter_lock", report.lock
     for name, stage in report.named():
@@ -101,7 +101,7 @@ def curves(report: Report) -> Iterator[tuple[str, float]]:
 
 
 def _figures(stage: Stage) -> dict[str, float | None]:
-    """Return what there is to draw of a stage, by name."""
+    """Return a stage's figures by name."""
     found: dict[str, float | None] = {
         "per_second": stage.rate,
         "busy": stage.busy,

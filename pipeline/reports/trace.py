@@ -61,7 +61,7 @@ def trace(path: str | os.PathLike[str], *, interval: float = 0.005, max_bytes: i
 
 
 class Trace:
-    """What `trace` returns. It can be started once, and there is one trace at a time.
+    """A trace. It can be started once, and there is one at a time.
 
     Attributes:
         path: The file.

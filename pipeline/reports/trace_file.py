@@ -1,4 +1,4 @@
-"""TraceFile: Chrome trace events in a JSON file, compressed or not, that is complete after each flush."""
+"""TraceFile: Chrome trace events in a JSON file, compressed or not, complete after each flush."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 from pipeline.files.os_errors import os_error
 
 _FLUSH_BYTES = 1 << 15
-_GZIP = 31  # for zlib: with the header of a gzip file
-_END_BYTES = 1024  # more than the end of a file has: some 200 bytes
+_GZIP = 31  # for zlib: with a gzip header
+_END_BYTES = 1024  # longer than any file's end of some 200 bytes
 _encode = json.JSONEncoder(separators=(",", ":"), default=str).encode  # json.dumps would make one for each event
 
 
@@ -40,13 +40,13 @@ class TraceFile:
         self._compressor = zlib.compressobj(4, zlib.DEFLATED, _GZIP) if path.endswith(".gz") else None
         self._room = max_bytes - _END_BYTES
         self._texts: list[str] = []  # not written yet
-        self._size = 0  # of these
-        self._at, self._end = 0, b""  # where the end of the file begins, and the end
+        self._size = 0  # bytes in them
+        self._at, self._end = 0, b""  # where the file's end begins, and the end
         self._process, self._start = os.getpid(), time.monotonic_ns()
         self._named: set[int] = set()
         self._descriptor = -1
         try:
-            # Not a file object, which would write what a forked child has of its buffer.
+            # Not a file object: a forked child would write its buffer.
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
             name = {"name": f"pipeline: {os.path.basename(sys.argv[0]) or 'python'}"}
             first = _encode({"ph": "M", "name": "process_name", "pid": self._process, "tid": 0, "args": name})
@@ -70,7 +70,7 @@ class TraceFile:
         """Add an event, or count it if the file is full.
 
         Args:
-            event: The event, without its process. "ns" is the instant and "duration" the ns that it took.
+            event: The event, without its process. "ns" is the instant, "duration" its length in ns.
 
         Raises:
             OSError: The file cannot be written.
@@ -92,10 +92,10 @@ class TraceFile:
             self.flush({})
 
     def flush(self, about: dict[str, Any]) -> None:
-        """Write what is waiting, and the end of the file with what readers should know of it.
+        """Write pending events, and the file's end with notes for readers.
 
         Raises:
-            OSError: It cannot be written. What was waiting is lost; the file is complete without it.
+            OSError: It cannot be written. Pending events are lost; the file is complete without them.
         """
         text = "".join(self._texts)
         self._texts, self._size = [], 0

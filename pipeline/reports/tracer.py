@@ -1,6 +1,6 @@
-"""Tracer: takes samples, and what threads have noted, and makes the events of a trace.
+"""Tracer: makes a trace's events from samples and noted spans.
 
-A thread has a track for the spans that it notes, which are exact: waits, and taking an element. Another track shows
+A thread has a track with its noted spans, which are exact: waits, and taking an element. Another track shows
 what it does at the samples; one sample counts until the next.
 """
 
@@ -29,12 +29,12 @@ _CALL_NAMES = {number: name for name, number in CALLS.items()}
 
 
 class Track:
-    """What one thread did.
+    """One thread's activities.
 
     Args:
         file: Takes the events.
         thread: The thread; None if it had ended before anybody looked.
-        numbers: Of the track of exact spans, and of that of samples.
+        numbers: The tracks for exact spans and for samples.
         name: Of the thread.
 
     Attributes:
@@ -46,8 +46,8 @@ class Track:
         self._file = file
         self._exact, self._samples = numbers
         self._name = name
-        self._open: list[int] = []  # the instants at which spans began that have not ended
-        self._between = False  # whether the innermost of them is that between two elements
+        self._open: list[int] = []  # begins of open spans
+        self._between = False  # whether the innermost one lies between two elements
         self._sampled: list[tuple[Activity, int]] = []  # what the thread does, with the instant since when
 
     def note(self, event: spans.Event) -> None:
@@ -86,13 +86,13 @@ class Track:
             self._file.write({"ph": "E", "ns": instant, "tid": self._exact, **more})
 
     def show(self, seen: Sequence[Activity], instant: int) -> None:
-        """Show these activities from this instant on; those that continue are not written yet."""
+        """Show these activities from this instant on; continued ones are written later."""
         same = 0
         while same < min(len(seen), len(self._sampled)) and self._sampled[same][0] == seen[same]:
             same += 1
         while len(self._sampled) > same:
             activity, since = self._sampled.pop()
-            inset = len(self._sampled) + 1  # of two equal spans, a viewer cannot tell the inner one
+            inset = len(self._sampled) + 1  # a viewer cannot nest two equal spans
             if instant - since > 2 * inset:
                 self._file.name_thread(self._samples, f"{self._name}: samples")
                 about = {"sampled": True} | ({"place": activity.place} if activity.place else {})
@@ -112,7 +112,7 @@ class Tracer:
     """Makes the events. One thread at a time may use it.
 
     Args:
-        file: Where they go.
+        file: The output.
 
     Attributes:
         samples: How many were taken.
@@ -123,9 +123,9 @@ class Tracer:
         self.samples = 0
         self._start = self._last = self._flushed = time.monotonic_ns()
         self._numbers = itertools.count(1)
-        self._tracks: dict[int, Track] = {}  # by the ident of the thread
-        self._levels: dict[int, tuple[str, int]] = {}  # the name and the last level, by the number of the queue
-        self._over: set[int] = set()  # queues that had come to their end before the trace
+        self._tracks: dict[int, Track] = {}  # by thread ident
+        self._levels: dict[int, tuple[str, int]] = {}  # name and last level, by queue number
+        self._over: set[int] = set()  # queues already ended before the trace
         self._names: collections.Counter[str] = collections.Counter()
         self._later: list[spans.Event] = []  # what was noted after the last sample
         self._look_at_queues(self._start, known=True)
@@ -157,7 +157,7 @@ class Tracer:
         self._file.flush(self._about())
 
     def _about(self) -> dict[str, Any]:
-        """Return what readers of the file should know."""
+        """Return notes for readers of the file."""
         return {
             "samples": self.samples,
             "events left out because of max_bytes": self._file.dropped,
@@ -176,7 +176,7 @@ class Tracer:
                 yield event
 
     def _track(self, ident: int, threads: Mapping[int, threading.Thread], name: str = "") -> Track:
-        """Return the track of a thread; `name` is its name, if it may have ended."""
+        """Return a thread's track; `name` is its name, if it may have ended."""
         track, thread = self._tracks.get(ident), threads.get(ident)
         if track is not None and None not in (thread, track.thread) and thread is not track.thread:
             track.finish(self._last)  # another one has its ident now
@@ -188,7 +188,7 @@ class Tracer:
         return track
 
     def _look_at_queues(self, instant: int, known: bool = False) -> None:
-        """Note how full queues are. `known`: at the begin of the trace; others were made since the last time."""
+        """Note the queues' sizes. `known`: at the trace's begin; others are new."""
         alive = {number: (name, size, over) for number, name, size, over in _queues()}
         for number in self._levels.keys() - alive.keys():
             del self._levels[number]
@@ -212,7 +212,7 @@ class Tracer:
 
 
 def _sampled(known: Mapping[int, Track]) -> dict[int, tuple[Activity, ...]]:
-    """Return what each thread does that has to do with the library, or has a track."""
+    """Return the activities per thread, if it uses the library or has a track."""
     seen: dict[int, tuple[Activity, ...]] = {}
     frames: dict[int, FrameType] = frames_now() if _SAMPLES_STACKS else {}
     for ident, frame in frames.items():
@@ -224,7 +224,7 @@ def _sampled(known: Mapping[int, Track]) -> dict[int, tuple[Activity, ...]]:
 
 
 def _queues() -> Iterator[tuple[int, str, int, bool]]:
-    """Yield the number, name and size of each queue, and whether it is at its end."""
+    """Yield each queue's number, name, size, and whether it has ended."""
     for number, queue in live.queues.numbered():
         try:
             stats = queue.stats()

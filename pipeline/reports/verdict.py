@@ -1,7 +1,7 @@
-"""The verdict on a run: the step that limits an iterator, and the change to make in the dataset.
+"""The verdict on a run: an iterator's bottleneck, and the change to make in the dataset.
 
 Steps run in turn in the consuming thread; `prefetch` has its own thread, and functions may have workers. If the loop
-waits, it waits for a thread, and the bottleneck is the step that took most of that thread's time. docs/monitoring.md
+waits, it waits for a thread, and the bottleneck is the step with most of that thread's time. docs/monitoring.md
 explains the rules.
 """
 
@@ -44,9 +44,9 @@ from pipeline.reports.report import Report
 _SETTLED = 10.0  # seconds after which `workers="auto"` has tried all it can
 _OFTEN, _ALL_BUSY = 0.2, 0.75  # shares of the time
 _AHEAD = 2  # default of `prefetch`
-_HAND_OVER = 12e-6  # seconds that a prefetch adds to each element
+_HAND_OVER = 12e-6  # seconds added to each element by a prefetch
 
-_OF_USERS = ("iterable", "callable", "stateful", "sequence")  # sources that are the user's own code
+_OF_USERS = ("iterable", "callable", "stateful", "sequence")  # kinds of sources written by users
 
 _PROMISE = re.compile(r":(?: up to| about)? [\d.]+(?: to [\d.]+)? times as fast")
 
@@ -68,10 +68,10 @@ class _Thread(NamedTuple):
 
     Attributes:
         owner: The loop, or the step for which it reads ahead.
-        parts: The steps that run in it.
-        inputs: Queues from which it takes, and steps with threads that read ahead for it.
-        busy: The share of the time spent in these steps, or waiting for input.
-        wanted: The processors that it used or waited for; None if unknown.
+        parts: Its steps.
+        inputs: Its queues, and the steps whose threads read ahead for it.
+        busy: Share of the time in these steps, or waiting for input.
+        wanted: Processors it used or waited for; None if unknown.
     """
 
     owner: Stage
@@ -82,12 +82,12 @@ class _Thread(NamedTuple):
 
     @property
     def first(self) -> bool:
-        """True if it is the thread of the loop."""
+        """True for the loop's thread."""
         return self.owner.kind == "loop"
 
 
 def judge(report: Report) -> list[Verdict]:
-    """Return the verdict on each iterator that has begun."""
+    """Return a verdict for each started iterator."""
     found = []
     for loop in report.stages:
         if loop.kind == "loop" and loop.state != "not started":
@@ -106,7 +106,7 @@ def judge(report: Report) -> list[Verdict]:
 
 
 def _without_promise(report: Report, remedy: _Remedy) -> _Remedy:
-    """Return the remedy for a run that lacked processors: it promises nothing."""
+    """Return the remedy for a starved run, without a promise."""
     text = _PROMISE.sub("", remedy.text)
     if f"{WAITS})" not in text and (remedy.knob == "workers" or LESS_WORK in text):
         text = f"{text.partition('). ')[0]}). Measure again while they are free."
@@ -115,7 +115,7 @@ def _without_promise(report: Report, remedy: _Remedy) -> _Remedy:
 
 
 def _short(loop: Stage, seconds: float) -> _Remedy:
-    """Return the remedy for a run that is too short to judge, together with the short passes before it."""
+    """Return the remedy if a run and the short passes before it are too short to judge."""
     passes = int(loop.settings.get("passes", 1))
     took = f"{passes} epochs, {seconds:.2f} s" if passes > 1 else f"{seconds:.2f} s"
     return _Remedy(loop, "short", f"Too short to judge ({took}): let it run for {LONG:.0f} s or more.")
@@ -132,7 +132,7 @@ def _of_loop(report: Report, loop: Stage) -> _Remedy:
         return pool
     if waits < _OFTEN:
         return _consumer(loop, consumer)
-    thread, behind = _thread(report, loop, waits), consumer  # `behind`: share of the time that later threads need
+    thread, behind = _thread(report, loop, waits), consumer  # `behind`: share of the time needed by later threads
     while True:
         ahead = max(thread.inputs, key=lambda each: each.waits_in or 0.0, default=None)
         own = sum(map(taken, thread.parts))
@@ -154,7 +154,7 @@ def _of_loop(report: Report, loop: Stage) -> _Remedy:
 
 
 def _thread(report: Report, owner: Stage, busy: float) -> _Thread:
-    """Return the thread of a loop or a read-ahead step."""
+    """Return the thread behind a loop or a read-ahead step."""
     parts: list[Stage] = []
     inputs: list[Stage] = []
     found = report.before(owner)
@@ -174,7 +174,7 @@ def _consumer(loop: Stage, consumer: float) -> _Remedy:
 
 
 def _filling(report: Report, loop: Stage) -> _Remedy | None:
-    """Return the remedy for a run that mostly filled a shuffle buffer; None for others."""
+    """Return the remedy if the run mostly filled a shuffle buffer; else None."""
     first, age = loop.first_s or 0.0, loop.age_s or 0.0
     if first < MOSTLY * age or report.seconds < 0.9 * age:
         return None
@@ -197,7 +197,7 @@ def _outside(queue: Stage) -> _Remedy:
 
 
 def _by_turns(prefetch: Stage, consumer: float, room: float) -> _Remedy:
-    """Return the remedy for elements of unequal cost: sometimes the loop waits, sometimes the read-ahead thread."""
+    """Return the remedy for unequal elements: sometimes the loop waits, sometimes the read-ahead thread."""
     assert prefetch.tank is not None
     value = 4 * max(1, prefetch.tank.stats.capacity)
     gain = 1 / max(consumer, 1 - room, 1e-3)
@@ -211,7 +211,7 @@ def _by_turns(prefetch: Stage, consumer: float, room: float) -> _Remedy:
 def _serial(report: Report, slow: Stage, thread: _Thread, behind: float, consumer: float) -> _Remedy:
     """Return the remedy for a step without workers."""
     share = taken(slow)
-    others = max(thread.busy - share, 0.0)  # of the same thread
+    others = max(thread.busy - share, 0.0)  # in the same thread
     limit = max(others + consumer if thread.first else max(others, behind), 1e-3)
     does = _how(share, thread, consumer if thread.first else 0.0)
     begins = f"Bottleneck: `{slow.name}` ({share:.0%} of the time{does})"
@@ -231,12 +231,12 @@ def _serial(report: Report, slow: Stage, thread: _Thread, behind: float, consume
 
 
 def _can_move(slow: Stage) -> bool:
-    """Return whether workers can do the work of a source."""
+    """Return whether workers can do a source's work."""
     return bool(slow.settings.get("takes_workers")) or slow.settings.get("source") in _OF_USERS
 
 
 def _in_workers(slow: Stage, begins: str, offer: Offer) -> _Remedy:
-    """Return the advice to do the work of a step in workers, by the argument that the user's code has for it."""
+    """Return the advice to give a step's work to workers, with the argument to write."""
     call = slow.settings.get("takes_workers")
     if slow.kind == "source" and not call:
         most = f"up to {figure(offer.most)} times as fast"
@@ -256,7 +256,7 @@ def _prefetched(report: Report, thread: _Thread, consumer: float) -> tuple[float
 
 
 def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consumer: float) -> _Remedy:
-    """Return the remedy for workers that keep a thread waiting."""
+    """Return the remedy for slow workers."""
     now, busy = max(1, slow.threads), slow.busy or 0.0
     auto = slow.settings.get("auto")
     does = UNKNOWN if auto else how_workers(report, slow)
@@ -287,7 +287,7 @@ def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consum
 
 
 def _how(share: float, thread: _Thread, consumer: float) -> str:
-    """Return whether a step computes, from the processor time of its thread, in which other steps may compute too."""
+    """Return whether a step computes. Its thread's processor time may belong to other steps, too."""
     if thread.wanted is None:
         return UNKNOWN
     others = consumer + max(thread.busy - share, 0.0)

@@ -1,4 +1,4 @@
-"""Words about a stage, and texts of others made fit for a terminal or for XML, or cut to a width."""
+"""Words about a stage, and texts made fit for a terminal or XML, or cut to a width."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 from pipeline.reports.model import UNBOUNDED, Stage
 
-WIDTH = 80  # columns of a verdict
+WIDTH = 80  # columns for a verdict
 
 _XML = {"\t", "\n"}
 
 
 def printable(text: str) -> str:
-    """Return the text with control codes, and what is no character, as escapes such as `\\x1b`."""
+    """Return the text with control codes and invalid characters as escapes such as `\\x1b`."""
     return text if text.isprintable() else "".join(each if each.isprintable() else _escape(each) for each in text)
 
 
@@ -31,12 +31,12 @@ def escaped(text: str) -> str:
 
 
 def cells(text: str) -> int:
-    """Return how many columns of a terminal the text takes: two for each wide character."""
+    """Return the text's width in terminal columns: two per wide character."""
     return sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
 
 
 def cut(text: str, width: int) -> str:
-    """Return the text in at most `width` columns, with an ellipsis if something is left out."""
+    """Return the text in at most `width` columns, with an ellipsis if it is cut."""
     if cells(text) <= width:
         return text
     kept, used = "", 1
@@ -49,7 +49,7 @@ def cut(text: str, width: int) -> str:
 
 
 def wrapped(text: str) -> str:
-    """Return a text in lines of at most 80 columns."""
+    """Return a text wrapped to 80 columns."""
     return "\n".join(textwrap.wrap(printable(text), WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
@@ -79,12 +79,12 @@ def rate(stage: Stage) -> str:
 
 
 def unit(stage: Stage) -> str:
-    """Return what comes out of a stage, in the plural."""
+    """Return the plural name for a stage's elements."""
     return str(stage.settings.get("unit", "records" if stage.kind == "reader" else "elements"))
 
 
 def held(stage: Stage) -> str:
-    """Return how many elements a queue holds, such as "3 of 32"; empty for other stages."""
+    """Return a queue's level, such as "3 of 32"; "" for other stages."""
     return "" if stage.tank is None else f"{stage.tank.stats.size:,} of {amount(stage.tank.stats.capacity)}"
 
 
@@ -97,7 +97,7 @@ def level(stage: Stage) -> float | None:
 
 
 def mark(stage: Stage) -> float | None:
-    """Return the level below which a shuffle queue gives nothing; None for other stages."""
+    """Return the level where a shuffle queue begins to deliver; None for other stages."""
     if stage.tank is None or not stage.tank.min_after_dequeue:
         return None
     stats = stage.tank.stats
@@ -106,7 +106,7 @@ def mark(stage: Stage) -> float | None:
 
 
 def progress(stage: Stage) -> str:
-    """Return how far a stage has come, such as "40%, 3 s left" or "filling 25%, 12 s to go"; empty if unknown."""
+    """Return a stage's progress, such as "40%, 3 s left" or "filling 25%, 12 s to go"; "" if unknown."""
     tank, known = stage.tank, stage.progress
     if tank is not None and not stage.elements and stage.state != "closed" and tank.stats.size < tank.min_after_dequeue:
         return _filling(stage)
@@ -134,7 +134,7 @@ def _filling(stage: Stage) -> str:
 
 
 def notes(stage: Stage) -> list[str]:
-    """Return what a row of a table has no column for."""
+    """Return notes for a table row: facts without a column."""
     found = [progress(stage)]
     remote = stage.settings.get("remote")
     if remote is not None:
@@ -153,7 +153,7 @@ def notes(stage: Stage) -> list[str]:
 
 
 def _drawn(inputs: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return what was drawn of each input, such as "drawn: web 70 (61% of 3,000 tokens), books 30 (39%)"."""
+    """Return the draws per input, such as "drawn: web 70 (61% of 3,000 tokens), books 30 (39%)"."""
     tokens = [each["tokens"] for each in inputs.values()]
     whole = None if None in tokens else sum(tokens)
     found: list[str] = []

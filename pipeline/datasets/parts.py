@@ -86,6 +86,7 @@ def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], w
     if executor is not None:
         settings["made_by"] = executor.made_by
         settings["moved"] = own.moved
+        settings["ready_at"] = executor.ready_at
         if (remote := executor.seen()) is not None:
             settings["remote"] = remote
     if own.drawn is not None:

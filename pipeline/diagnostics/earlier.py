@@ -37,7 +37,7 @@ def with_earlier(facts: LoopFacts, before: LoopFacts | None) -> LoopFacts:
         errors=facts.errors + before.errors,
         dropped=facts.dropped + before.dropped,
         times=_longer(facts.times, before.times),
-        parts=[_sum(one, other) for one, other in zip(facts.parts, before.parts, strict=True)],
+        parts=[_sum(one, other, before.times.age()) for one, other in zip(facts.parts, before.parts, strict=True)],
         taken=(facts.taken[0] + before.taken[0], facts.taken[1] + before.taken[1]),
         clocks=_both(facts.clocks, before.clocks),
         passes=facts.passes + before.passes,
@@ -54,11 +54,11 @@ def _longer(times: LoopTimes, before: LoopTimes) -> LoopTimes:
     return made
 
 
-def _sum(part: PartFacts, before: PartFacts) -> PartFacts:
+def _sum(part: PartFacts, before: PartFacts, seconds: float) -> PartFacts:
     settings = part.settings
     if "moved" in settings:
         pairs = zip(settings["moved"], before.settings.get("moved", (0, 0)), strict=True)
-        settings = settings | {"moved": tuple(map(sum, pairs))}
+        settings = settings | {"moved": tuple(map(sum, pairs)), "ready_at": settings["ready_at"] - seconds}
     return part._replace(
         elements=part.elements + before.elements,
         seconds=part.seconds + before.seconds,

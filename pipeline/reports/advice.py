@@ -23,6 +23,7 @@ _HANDED_OVER = 1.15  # largest cost of handing over the GIL; `make verdicts` che
 _AT_ONCE = 1.2  # processors: threads wanting more run at the same time, so without the GIL
 
 COMPUTES, WAITS, UNKNOWN = ", computing", ", waiting for I/O", ""
+UNEQUAL = "They wait for the slowest, as examples take unequal time"
 LESS_WORK = "To go faster, do less work per example."
 
 
@@ -99,7 +100,7 @@ def why_idle(report: Report, slow: Stage) -> str:
     """Return the advice if a thread waits for workers although they are mostly idle."""
     sent, received = slow.settings.get("moved", (0, 0))
     if made_by(slow) == "pipeline.threads" or sent + received < _MUCH * (slow.age_s or report.seconds):
-        return "They wait for the slowest, as examples take unequal time: if any order will do, pass `ordered=False`."
+        return f"{UNEQUAL}: if any order will do, pass `ordered=False`."
     if sent > received:
         return "Its inputs take long to send: send less, such as file names, and read in the function."
     return "Its results take long to come back: return less, or smaller dtypes."

@@ -192,6 +192,9 @@ class _Collector:
         """Return the stage for a step."""
         change = self._since(part.number, Counts(part.elements, part.seconds, part.worked, part.offered or 0.0))
         in_workers, taken = part.settings["in_workers"], _share(change.seconds, self.seconds)
+        settings = {**part.settings, "taken": taken, "auto": part.offered is not None}
+        if (ready_at := settings.pop("ready_at", 0.0)) > self.begin:
+            settings["starting"] = _share(ready_at - self.begin, self.seconds)
         offered = self.seconds * max(1, part.workers) if part.offered is None else change.offered
         cpu, wanted = self._clocks(part.number)
         stage = Stage(
@@ -205,7 +208,7 @@ class _Collector:
             busy=min(1.0, _share(change.worked, offered) + (0.0 if in_workers else taken)),
             cpu=cpu,
             wanted=wanted,
-            settings={**part.settings, "taken": taken, "auto": part.offered is not None},
+            settings=settings,
         )
         if part.ahead is None:
             return stage

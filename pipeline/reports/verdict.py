@@ -18,6 +18,7 @@ from pipeline.reports.advice import (
     LEAST,
     LESS_WORK,
     MOSTLY,
+    UNEQUAL,
     UNKNOWN,
     WAITS,
     WORTH,
@@ -108,7 +109,8 @@ def judge(report: Report) -> list[Verdict]:
 def _without_promise(report: Report, remedy: _Remedy) -> _Remedy:
     """Return the remedy for a starved run, without a promise."""
     text = _PROMISE.sub("", remedy.text)
-    if f"{WAITS})" not in text and (remedy.knob == "workers" or LESS_WORK in text):
+    more = remedy.knob == "workers" or LESS_WORK in text
+    if UNEQUAL in text or (more and f"{WAITS})" not in text):
         text = f"{text.partition('). ')[0]}). Measure again while they are free."
         remedy = remedy._replace(knob=None, value=None)
     return remedy._replace(text=f"{report.starved}. {text}", gain=None, least=None)
@@ -272,6 +274,10 @@ def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consum
             f"your loop works. Try `.prefetch({_AHEAD})` at the end{between(least, gain)}."
         )
         return _Remedy(slow, "function", text, "prefetch", _AHEAD, gain, least)
+    if slow.settings.get("starting", 0.0) > _OFTEN:
+        starting = f"{slow.settings['starting']:.0%} of the time was spent starting its {count(now, 'worker')}"
+        text = f"Bottleneck: `{slow.name}`: {starting}. Let it run for {_SETTLED:.0f} s or more."
+        return _Remedy(slow, "function", text)
     if auto and report.seconds < _SETTLED:
         text = f'{begins}. `workers="auto"` still tries other numbers: let it run for {_SETTLED:.0f} s or more.'
         return _Remedy(slow, "function", text)

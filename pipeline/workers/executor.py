@@ -25,12 +25,14 @@ class Workers(Executor):
         in_process: True if the workers are threads in this process, so nothing has to be sent to them.
         made_by: The user's code for such workers.
         worker_seconds: Available time of all workers, if their number changes; else None.
+        ready_at: When the last worker was ready, by `time.monotonic`; 0 for workers that need no time to start.
         dies: True if `submit` itself reports a worker's death, with its cause.
     """
 
     in_process = False
     made_by = "Executor"
     worker_seconds: float | None = None
+    ready_at: float = 0.0
     dies = True
 
     @property

@@ -6,6 +6,7 @@ import atexit
 import errno
 import functools
 import hashlib
+import math
 import multiprocessing
 import os
 import sys
@@ -125,6 +126,13 @@ class Processes(Workers):
         workers = [thread.worker for thread in self._pool.threads if isinstance(thread, _ProcessThread)]
         return [each.process.pid for each in workers if each is not None and each.process.pid is not None]
 
+    @property
+    def ready_at(self) -> float:  # type: ignore[override]
+        """When the last process was ready, by `time.monotonic`; now while one is starting."""
+        threads = [thread for thread in self._pool.threads if isinstance(thread, _ProcessThread)]
+        starting = any(each.ready_at == math.inf for each in threads)
+        return time.monotonic() if starting else max([each.ready_at for each in threads], default=0.0)
+
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return type(self), self._made_of  # pickled as a description; processes start on demand
 
@@ -181,6 +189,7 @@ class _ProcessThread(WorkerThread):
         super().__init__(pool, number)
         self._starter = starter
         self.worker: Worker | None = None
+        self.ready_at = 0.0  # by `time.monotonic`; infinite while the worker starts
         self._in_vain = 0  # workers in a row that died before a call started
 
     def work(self) -> None:
@@ -246,6 +255,12 @@ class _ProcessThread(WorkerThread):
             future.set_exception(failure)
 
     def _start(self) -> Worker:
+        self.ready_at = math.inf
+        worker = self._ready_worker()
+        self.ready_at = time.monotonic()
+        return worker
+
+    def _ready_worker(self) -> Worker:
         try:
             worker = self.worker = self._starter.worker(self.name)
         except (EOFError, ConnectionError) as error:  # the fork server may have just died

@@ -663,6 +663,21 @@ def test_workers_whose_results_take_long():
     assert got.text.endswith("as examples take unequal time: if any order will do, pass `ordered=False`.")
 
 
+def test_workers_that_took_long_to_start():
+    settings = {"in_workers": True, "made_by": "pipeline.processes", "starting": 0.6}
+    got = verdict(part(1, "decode", 0.3, settings=settings, threads=2), waits_in=0.95)
+    assert got.text == (
+        "Bottleneck: `decode`: 60% of the time was spent starting its 2 workers. Let it run for 10 s or more."
+    )
+    assert (got.kind, got.knob, got.gain) == ("function", None, None)
+
+
+def test_processes_that_wait_for_the_slowest():
+    settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (1_000, 1_000)}
+    got = verdict(part(1, "decode", 0.4, settings=settings, threads=2), waits_in=0.95)
+    assert got.text.endswith("as examples take unequal time: if any order will do, pass `ordered=False`.")
+
+
 def test_workers_whose_inputs_take_long():
     settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (10**9, 1_000)}
     got = verdict(part(1, "decode", 0.4, settings=settings, threads=2), waits_in=0.95)

@@ -7,6 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics.wording import count
+from pipeline.reports.advice import MEASURE_AGAIN
 from pipeline.reports.model import Stage, Verdict
 from pipeline.reports.report import Report as Run
 from pipeline.reports.words import wrapped
@@ -17,7 +18,7 @@ _SHUFFLES = "`shuffle("
 # Names for the dataset steps, because none was written by the user.
 _IN_WORDS = {"_contents": "read", "_decoded": "decode"}
 # Proposals in the verdict for programs rather than for the command line.
-_FOR_PROGRAMS = re.compile(r"\. (?:Try|If|To|They|It|Its|All|A|The) .*", re.DOTALL)
+_FOR_PROGRAMS = re.compile(r"\. (?:Try|If|To|They|It|Its|All|A|The|Move|Faster|Let) .*", re.DOTALL)
 _LESS_PARSING = "fewer columns or a format that needs less parsing"
 LONG_ENOUGH = 3.0  # seconds after which a run's verdict no longer varies between runs
 SHORT = 1.0  # seconds: shorter runs have no table
@@ -116,6 +117,8 @@ class FeedReport(NamedTuple):
                 f"Too short to judge ({self.seconds:.2f} s): let it run for {LONG_ENOUGH:.0f} s or more, by --epochs."
             )
             return text, "--epochs"
+        if verdict.text.endswith(MEASURE_AGAIN):
+            return verdict.text, None
         begins = _FOR_PROGRAMS.sub("", verdict.text.removesuffix("."))
         for name, words in _IN_WORDS.items():
             begins = begins.replace(f"`{name}`", f"`{words}`")

@@ -24,6 +24,7 @@ _AT_ONCE = 1.2  # processors: threads wanting more run at the same time, so with
 
 COMPUTES, WAITS, UNKNOWN = ", computing", ", waiting for I/O", ""
 UNEQUAL = "They wait for the slowest, as examples take unequal time"
+MEASURE_AGAIN = "Measure again while they are free."
 LESS_WORK = "To go faster, do less work per example."
 
 

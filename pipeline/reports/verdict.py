@@ -17,6 +17,7 @@ from pipeline.reports.advice import (
     COMPUTES,
     LEAST,
     LESS_WORK,
+    MEASURE_AGAIN,
     MOSTLY,
     UNEQUAL,
     UNKNOWN,
@@ -111,7 +112,7 @@ def _without_promise(report: Report, remedy: _Remedy) -> _Remedy:
     text = _PROMISE.sub("", remedy.text)
     more = remedy.knob == "workers" or LESS_WORK in text
     if UNEQUAL in text or (more and f"{WAITS})" not in text):
-        text = f"{text.partition('). ')[0]}). Measure again while they are free."
+        text = f"{text.partition('). ')[0]}). {MEASURE_AGAIN}"
         remedy = remedy._replace(knob=None, value=None)
     return remedy._replace(text=f"{report.starved}. {text}", gain=None, least=None)
 

@@ -14,32 +14,33 @@ settings.register_profile("unhurried", deadline=None, suppress_health_check=[Hea
 settings.load_profile("unhurried")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # As in a shell's background job. The processes that tests send Ctrl-C to would inherit it, and never end.
+    # SIGINT is ignored in a shell's background jobs. Processes started by tests would inherit this and never react to
+    # Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):
-    """Refuse names of tests that differ from process to process: several processes could not share them."""
+    """Refuse test names that differ between processes: pytest-xdist could not distribute them."""
     odd = next((item.nodeid for item in items if " at 0x" in item.nodeid), None)
     if odd is not None:
         raise pytest.UsageError(f"the name of a test has an address, so give it ids=: {odd}")
 
 
 def pytest_collection_finish():
-    """Let `gc.collect` pass over what stays until the end: 1,500 calls of it took a third of the time of all tests."""
+    """Freeze long-lived objects so that `gc.collect` skips them: 1,500 calls took a third of the suite's time."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
 def _no_warning_is_held_back():
-    """Those of the tests before do not count."""
+    """Forget log lines of earlier tests."""
     logs.limit.forget()
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _cache_folder(tmp_path_factory):
-    """Indexes of files do not stay in the cache folder of the user."""
+    """Keep indexes of files out of the user's cache folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -47,8 +48,11 @@ def _cache_folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True, scope="module")
 def _nothing_of_before(request):
-    """Runners that tests before have left would be started by the next `start_queue_runners` of a program, and fail
-    there. Monitors look at all that lives: at the queues of thousands of producers that were never started."""
+    """Forget runners and queues of earlier tests.
+
+    The next `start_queue_runners` of a program would start those runners and fail. Monitors look at every live queue,
+    including thousands made by producers that were never started.
+    """
     pipeline.reset()
     if request.path.parent.name in ("reports", "types"):
         gc.collect()
@@ -56,7 +60,7 @@ def _nothing_of_before(request):
 
 @pytest.fixture(autouse=True)
 def _processors(request, tmp_path_factory):
-    """Tests marked as `alone` have the machine for themselves when several processes run tests (pytest-xdist)."""
+    """Give a test marked `alone` the whole machine when pytest-xdist runs several processes."""
     if not hasattr(request.config, "workerinput"):
         yield
         return
@@ -64,7 +68,7 @@ def _processors(request, tmp_path_factory):
     alone = request.node.get_closest_marker("alone") is not None
     with open(folder / "machine", "w") as machine:
         with open(folder / "gate", "w") as gate:
-            fcntl.flock(gate, fcntl.LOCK_EX)  # whoever waits for the machine lets nobody pass
+            fcntl.flock(gate, fcntl.LOCK_EX)  # while one process waits for exclusive use, no other may start a test
             fcntl.flock(machine, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         yield
 

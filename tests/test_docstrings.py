@@ -1,4 +1,4 @@
-"""The examples in docstrings give what they say; the names that programs use most have one."""
+"""Examples in docstrings print the output they show, and the most used names have an example."""
 
 import ast
 import builtins
@@ -18,7 +18,7 @@ import pipeline
 from pipeline import testing
 
 MODULES = ("errors", "image", "proto", "testing", "types", "cluster", "torch", "jax", "keras")
-# What the examples of a name import; that of a whole module is below its name.
+# Imports for the examples, by public name. A whole module's imports follow below its name.
 NEEDS = {
     "LMDBReader": "lmdb",
     "MetricsCollector": "prometheus_client",
@@ -48,7 +48,7 @@ def thing(name):
 
 
 def documented(name):
-    """The docstrings of a public name and of its methods; from the source, if its library is not here."""
+    """Return the docstrings of a public name and its methods, read from the source if its library is missing here."""
     found = thing(name)
     texts = {name: inspect.getdoc(found) or ""}
     if inspect.isclass(found):
@@ -65,7 +65,7 @@ def examples(name):
 
 
 def public_names():
-    """All that can be called, of all public modules whose libraries are here."""
+    """Return all callables of all public modules with installed libraries."""
     yield from (name for name in pipeline.__all__ if callable(getattr(pipeline, name)))
     for module in MODULES:
         with contextlib.suppress(ImportError):  # torch, jax, or Keras, which may lack a backend
@@ -74,9 +74,9 @@ def public_names():
 
 
 PUBLIC = list(public_names())
-# On Ray, so their examples are programs of several machines.
+# On Ray, so their examples are multi-machine programs.
 SHOWN_ONLY = [name for name in PUBLIC if name.startswith("cluster.")]
-# tf.errors has them. Nothing raises the first two, and the last only where an error of a worker cannot be pickled.
+# tf.errors has these. The first two are never raised, the last only if a worker's error cannot be pickled.
 NO_EXAMPLE = ["errors.InternalError", "errors.UnauthenticatedError", "errors.UnknownError"]
 
 
@@ -100,7 +100,7 @@ def test_each_method_of_a_dataset_has_an_example():
 
 
 def test_each_parameter_is_described():
-    """Of functions, and of methods of datasets, that do not say whose options they take."""
+    """Functions and dataset methods describe each parameter, unless they refer to another's."""
     without = []
     for name in [*PUBLIC, *(f"Dataset.{each}" for each in dir(pipeline.Dataset) if each[0] != "_")]:
         text = " ".join(documented(name)[name].split())
@@ -112,7 +112,7 @@ def test_each_parameter_is_described():
 
 
 def members(owner):
-    """What `dir` lists of a class or an instance and this project made."""
+    """Return our own members in `dir` of a class or an instance."""
     kind = owner if inspect.isclass(owner) else type(owner)
     for name in (each for each in dir(owner) if each[0] != "_"):
         home = next((each for each in kind.__mro__ if name in vars(each)), kind)
@@ -121,7 +121,7 @@ def members(owner):
 
 
 def test_dir_lists_only_what_is_documented():
-    """Each member of a public class has a docstring, or is named in that of a class."""
+    """Each public member has a docstring, or its class's docstring names it."""
     queue, names = pipeline.RandomShuffleQueue(2, 1, "int64", [()]), pipeline.FIFOQueue(1, "string", [()])
     made = [queue, pipeline.TextLineReader(), pipeline.QueueRunner(names, [names.close]), pipeline.Coordinator()]
     modules = [pipeline, pipeline.errors, pipeline.image, pipeline.types, pipeline.cluster]
@@ -142,13 +142,13 @@ ERRORS = r"[A-Z]\w*(?:, [A-Z]\w*)*"
 
 
 def raises(text):
-    """The lines of the section "Raises" of a docstring."""
+    """Return the lines in a docstring's "Raises" section."""
     found = re.search(r"^Raises:\n((?:    .*\n?|\n)+)", inspect.cleandoc(text or ""), re.MULTILINE)
     return [line[4:] for line in found[1].split("\n") if re.match(r"    \S", line)] if found else []
 
 
 def callables():
-    """All that can be called, with the methods of classes."""
+    """Return all callables, including methods of classes."""
     for name in PUBLIC:
         yield name, thing(name)
         if inspect.isclass(thing(name)):
@@ -166,7 +166,7 @@ def test_the_errors_of_docstrings_are_public():
 
 
 def test_what_raises_says_so():
-    """A function whose own body raises an error has a section "Raises"; a class, or the one that has its `__init__`."""
+    """Functions that raise an error themselves have a "Raises" section; for `__init__` the class may have it."""
     without = []
     for name, each in callables():
         owners = [kind for kind in getattr(each, "__mro__", ()) if "__init__" in vars(kind)]
@@ -197,14 +197,14 @@ MOST_USED = [
 
 @pytest.mark.parametrize("name", MOST_USED)
 def test_help_for_what_is_used_most_fits_a_screen(name):
-    """Of 24 rows of 80 columns, of which `help` takes 4 for the indentation."""
+    """Docstrings fit a terminal with 24 rows of 80 columns; `help` uses 4 columns for indentation."""
     lines = inspect.getdoc(thing(name)).split("\n")
     assert sum(max(1, -(-len(line) // 76)) for line in lines) <= 24
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC if examples(name)])
 def test_examples(name, tmp_path, monkeypatch):
-    """They give what they say."""
+    """Examples print the output they show."""
     needed = NEEDS.get(name) or NEEDS.get(name.partition(".")[0])
     if needed is not None:
         pytest.importorskip(needed, reason=f"{needed} is not installed")

@@ -1,6 +1,6 @@
-"""The names of `import pipeline`: lists that must agree, what is imported when, and what programs rely on.
+"""The names of `import pipeline`: consistent lists, lazy imports, and guarantees for programs.
 
-The private tables of the package are looked at because the lists must agree with them.
+The tests read the package's private tables, because the lists must agree with them.
 """
 
 import ast
@@ -16,12 +16,12 @@ import pipeline
 import pipeline.compat.v1 as tf
 from pipeline import errors
 
-MODULES = {"cluster", "errors", "image", "proto", "queues", "types"}  # which are public as modules
+MODULES = {"cluster", "errors", "image", "proto", "queues", "types"}  # modules with a public name
 SOURCE = ast.parse(pathlib.Path(pipeline.__file__).read_text())
 
 
 def for_type_checkers():
-    """The names that are imported for type checkers, with their modules."""
+    """Return the names imported for type checkers, with their modules."""
     (block,) = [node for node in SOURCE.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     return {alias.name: node.module for node in block.body for alias in node.names}
 
@@ -42,7 +42,7 @@ def test_type_checkers_see_the_same_names_in_the_same_places():
 
 
 def test_the_top_level_has_one_mental_model():
-    """At most 64 names of `dir` besides the sources, one per format. docs/api has them in groups."""
+    """`dir` has at most 64 names besides the sources, one per format. docs/api has them in groups."""
     assert pipeline.__all__ == sorted(set(pipeline.__all__))
     others = [name for name in dir(pipeline) if not pipeline._HOMES.get(name, "").startswith(".sources.")]
     assert len(others) <= 64, (
@@ -187,7 +187,7 @@ def test_what_programs_rely_on():
 
 
 def test_no_public_name_is_that_of_a_room():
-    """Importing what is in the room would take the name's place in the package."""
+    """Importing a private submodule would replace the package's public attribute with the same name."""
     package = pathlib.Path(pipeline.__file__).parent
     rooms = {path.stem for path in package.glob("*.py")} | {path.parent.name for path in package.glob("*/__init__.py")}
     assert rooms & set(pipeline.__all__) == MODULES

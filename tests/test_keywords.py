@@ -1,6 +1,6 @@
-"""Wrong names of options are told by every function that takes many: which one may have been meant.
+"""Functions with many options suggest the closest option for a misspelled name.
 
-The private tables are looked at so that every option in them is tried.
+The tests read the private tables, so that they cover every option.
 """
 
 import inspect
@@ -32,7 +32,7 @@ def test_what_may_have_been_meant(name):
 
 
 def test_each_of_several_wrong_arguments_is_named():
-    """Whoever comes from another loader passes all of its arguments at once."""
+    """A user coming from another loader passes all of its arguments at once."""
     text = (
         "csv() got 3 unexpected keyword arguments:\n"
         "'sep': Did you mean 'field_delim'?\n"

@@ -1,4 +1,4 @@
-"""The loggers: their names are those of the documents, and a place that warns again and again is held back."""
+"""Logger names match the docs, and repeated warnings are limited."""
 
 import ast
 import logging
@@ -17,7 +17,7 @@ FILES = [path for path in ROOT.rglob("*.py") if path != ROOT / "logs.py"]
 
 
 def calls(name):
-    """The first arguments of the calls of functions of this name, with their files."""
+    """Return the first arguments in all calls to a named function, with their files."""
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == name:
@@ -33,7 +33,7 @@ def test_the_page_lists_what_the_code_uses():
 
 def test_nobody_has_a_logger_of_another_name():
     own = {path for path, _ in calls("getLogger")}
-    assert own == {"compat/platform/tf_logging.py"}  # that of TensorFlow
+    assert own == {"compat/platform/tf_logging.py"}  # TensorFlow's own logger
     with pytest.raises(ValueError, match=r"no public logger: 'pipeline\.other'"):
         logs.logger("pipeline.other")
 

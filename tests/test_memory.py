@@ -1,4 +1,4 @@
-"""Blocks of records use the same memory again, as `pipeline.memory` has malloc keep it."""
+"""Blocks of records reuse memory, because `pipeline.memory` configures malloc to keep it."""
 
 import os
 import platform

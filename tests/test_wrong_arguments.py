@@ -1,6 +1,6 @@
-"""Wrong arguments of every public callable: a clear error of the right class, before anything has changed.
+"""Wrong arguments to every public callable: a clear error with the right class, before anything has changed.
 
-`argument_calls.py` has a call of each that works. Here its arguments are replaced, one at a time.
+`argument_calls.py` has one working call per callable. The tests replace its arguments, one at a time.
 """
 
 import functools
@@ -27,7 +27,7 @@ WRONG = {
     "half a surrogate pair": lambda: "\ud800",
 }
 
-# What a message says where it names neither the callable nor the argument: the thing that the user gave or made.
+# Words in messages that name neither the callable nor the argument, only an object that the user gave or made.
 SAID = {
     "QueueBase.enqueue": "FIFOQueue 'fifo_queue",
     "QueueBase.enqueue_many": "FIFOQueue 'fifo_queue",
@@ -44,7 +44,7 @@ SAID = {
     "image.random_resized_crop": "Unknown image file format",
 }
 
-# Arguments that any object will do for.
+# Arguments that accept any object.
 ANY = {
     *("Coordinator.request_stop ex", "limit_epochs tensor", "Dataset.batch pad", "Dataset.bucket pad"),
     "Dataset.to_arrays pad",
@@ -67,7 +67,7 @@ def _here(folder, monkeypatch):
     monkeypatch.chdir(folder)
     before = set(folder.iterdir())
     yield
-    for made in set(folder.iterdir()) - before:  # such as a folder "2", in which other calls would find no file
+    for made in set(folder.iterdir()) - before:  # such as a folder "2", where other calls would find no file
         shutil.rmtree(made) if made.is_dir() else made.unlink()
     pipeline.set_random_seed(None)
     pipeline.set_deterministic(False)
@@ -80,7 +80,7 @@ def test_every_public_callable_is_called():
 
 @pytest.mark.parametrize("name", [name for name, given in CALLS.items() if given is not None])
 def test_arguments_of_a_wrong_kind(name):
-    """What comes is a value that does, or an error that names the argument, the callable, or what was given."""
+    """Each value either works, or the error names the argument, the callable, or the value."""
     call(name)
     for argument in arguments(public()[name]):
         for kind, make in WRONG.items():
@@ -102,7 +102,7 @@ def check(error, name, argument, where):
         return
     assert named or SAID.get(name, "\0") in text, f"{where}: {type(error).__name__}: {text}"
     right = isinstance(error, (OpError, TypeError, ValueError)) and not isinstance(error, UnicodeError)
-    # A number out of the range of a queue's dtype, and a queue that gets nothing, say so with Python's own classes.
+    # A number outside a queue dtype's range and a queue without an element raise Python's own classes.
     assert right or SAID.get(name, "'replay': the example") in text, f"{where}: {type(error).__name__}: {text}"
 
 
@@ -112,7 +112,7 @@ GZIP = functools.partial(pipeline.types.TFRecordOptions, "GZIP")
 HALF = "cannot be stored as UTF-8: character 0 is half a surrogate pair"
 NO_NAME = "no file can have the name '\\ud800': it holds half a surrogate pair"
 
-# The callable, one of its arguments, what it is given, and the error.
+# The callable, one argument, its value, and the error.
 CASES = [
     # Wrong kinds
     ("webdataset", "columns", [5], TypeError, "webdataset: columns must be a list of names, and has int 5"),
@@ -217,7 +217,7 @@ CASES = [
         ValueError,
         "default_value of feature a:",
     ),
-    # Halves of surrogate pairs
+    # lone surrogates
     ("string_input_producer", "string_tensor", ["a", "\ud800"], InvalidArgumentError, f"item 1: '\\ud800' {HALF}"),
     ("input_producer", "input_tensor", ["a", "\ud800"], InvalidArgumentError, f"the input: '\\ud800' {HALF}"),
     ("slice_input_producer", "tensor_list", [["\ud800"]], InvalidArgumentError, f"item 0: '\\ud800' {HALF}"),
@@ -262,7 +262,7 @@ def test_half_a_surrogate_pair_in_a_queue():
 
 
 def test_names_of_files_that_are_not_utf8_stay_as_they_are():
-    """`os.fsdecode` makes halves of surrogate pairs of their bytes, which are these bytes again."""
+    """`os.fsdecode` turns undecodable bytes into lone surrogates, and back into the same bytes."""
     queue = pipeline.FIFOQueue(1, "string", [()])
     queue.enqueue("\udcff")
     assert queue.dequeue() == b"\xff"

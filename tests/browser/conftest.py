@@ -1,4 +1,4 @@
-"""What tests in a real browser share: headless Chromium, driven by playwright. `make test-browser` has both."""
+"""Fixtures for tests in a real browser: headless Chromium, driven by playwright. `make test-browser` installs both."""
 
 import shutil
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def browser():
-    """A headless browser, for all tests of a run."""
+    """Start a headless browser for all tests in a run."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: see make test-browser")
     path = shutil.which("chromium") or shutil.which("google-chrome")
     if path is None:

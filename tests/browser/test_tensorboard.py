@@ -1,4 +1,4 @@
-"""TensorBoard itself shows the curves of a run, in a real browser."""
+"""TensorBoard itself shows a run's curves, in a real browser."""
 
 import itertools
 import os
@@ -28,7 +28,7 @@ def read():
 
 @pytest.fixture
 def logdir(tmp_path, monkeypatch):
-    """The curves of a run whose pool runs empty and fills again."""
+    """Write the curves of a run with a pool that empties and fills again."""
     monkeypatch.setattr(tensorboard, "EVERY", 0.05)
     with pipeline.shuffle_batch(read, 50, capacity=2000, min_after_dequeue=500, name="digits") as loop:
         with pipeline.monitor(logdir=tmp_path / "run", interval=0.02) as monitor:
@@ -41,7 +41,7 @@ def logdir(tmp_path, monkeypatch):
 
 @pytest.fixture
 def address(logdir):
-    """Where TensorBoard shows that directory."""
+    """Serve that directory with TensorBoard."""
     pytest.importorskip("tensorboard", reason="tensorboard is not installed: see make test-browser")
     command = [sys.executable, "-W", "ignore", "-m", "tensorboard.main", "--logdir", logdir, "--host", "127.0.0.1"]
     with subprocess.Popen([*command, "--port", "0"], stderr=subprocess.PIPE, text=True) as server:
@@ -58,7 +58,7 @@ def address(logdir):
 
 
 def is_drawn(chart):
-    """Whether the dark blue of a curve is there; axes and grid are grey."""
+    """Return whether the curve's dark blue is on the screen; axes and grid are grey."""
     red, green, blue = np.moveaxis(pipeline.decode_png(chart.screenshot()).astype(int), -1, 0)[:3]
     return np.count_nonzero((blue > red + 20) & (blue > green + 10) & (red < 130)) > 100
 

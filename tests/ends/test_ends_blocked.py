@@ -18,7 +18,7 @@ def test_the_interpreter_ends(where):
 
 
 def test_the_interpreter_ends_while_a_function_of_map_waits():
-    """Its iterator is still open, and its workers wait for what comes no more."""
+    """Its iterator is still open, and its workers wait for input that never arrives."""
     program = """
 import contextlib, pipeline
 queue = pipeline.FIFOQueue(1, "int64", [()])
@@ -32,7 +32,7 @@ with contextlib.suppress(pipeline.errors.DeadlineExceededError):
 
 @pytest.mark.parametrize("where", ["native", "drop-in"])
 def test_ctrl_c_ends_every_blocking_call(where):
-    """Each with KeyboardInterrupt; it leaves no attempt behind and every element where it was."""
+    """Interrupt each wait with KeyboardInterrupt: no attempt is left behind, and every element stays in place."""
     command = [sys.executable, str(CALLS), "interrupt", where]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

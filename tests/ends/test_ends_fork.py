@@ -1,4 +1,4 @@
-"""Processes are forked while threads are in the middle of calls: no child hangs, and the parent loses nothing."""
+"""Processes fork while threads are inside calls: no child hangs, and the parent loses nothing."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Programs that end in the middle of an iterator: generators end while modules have their names, in silence."""
+"""Programs end in the middle of an iterator: generators end silently, before modules lose their names."""
 
 import pytest
 from helpers import run_script
@@ -80,7 +80,7 @@ sys.kept = kept
 
 
 def test_a_thread_that_waits_in_next():
-    """It is in a function that never returns; the program ends."""
+    """The iterator is in a function that never returns; the program ends."""
     program = """
 import sys, threading
 import pipeline

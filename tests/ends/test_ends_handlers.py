@@ -1,6 +1,6 @@
-"""A signal handler, or what the collector runs, may strike between any two lines of a thread, and use what it finds.
+"""A signal handler or finalizer may run between any two lines of a thread, and use the same objects.
 
-A trace function stands in for it: like a handler it runs in the thread itself, and it comes to every line.
+A trace function stands in for it: like a handler it runs in the thread itself, and it reaches every line.
 """
 
 import contextlib
@@ -30,11 +30,11 @@ from pipeline.sync.stop_flag import StopFlag
 
 @pytest.fixture(autouse=True)
 def nothing_left_of_other_tests():
-    gc.collect()  # a loop that one dropped ends by `StopFlag.set`, where these handlers strike
+    gc.collect()  # a dropped loop ends by `StopFlag.set`, where these handlers run
 
 
 class Handler:
-    """Calls a function once, when this thread is for the `number`-th time at a line of some functions."""
+    """Calls a function once, at the `number`-th line this thread runs in some functions."""
 
     def __init__(self, call, functions, number):
         self._call, self._number = call, number
@@ -54,7 +54,7 @@ class Handler:
 
 
 def at_each_line(functions, make):
-    """For each line that `make()`'s first call comes to in `functions`, call its second one there. Return how often."""
+    """At each line in `functions` reached by `make()`'s first call, make its second call. Return the count."""
     number = 0
     while True:
         number += 1
@@ -92,7 +92,7 @@ def test_request_stop(wait):
             coord.register_thread(stopping)
 
         def call():
-            stopping.start()  # in case the handler never comes
+            stopping.start()  # in case the handler never runs
             getattr(coord, wait)()
 
         return call, coord.request_stop, lambda running: running.result()
@@ -102,7 +102,7 @@ def test_request_stop(wait):
 
 
 class Raised(Exception):
-    """What a handler raises."""
+    """Raised by a handler."""
 
 
 @pytest.mark.parametrize("call", ["wait_for_stop", "request_stop"])
@@ -126,9 +126,9 @@ def test_a_handler_that_raises_in_a_wait(call):
 
 
 def test_a_handler_that_raises_in_join():
-    """Inside `Thread.is_alive` or `Thread.join` it makes a running thread count as ended, up to Python 3.12.
+    """A handler raising in `Thread.is_alive` or `Thread.join` makes a running thread look ended, up to Python 3.12.
 
-    So it finds `join` in neither of them, as long as the thread runs.
+    So `Coordinator.join` is in neither while the thread runs.
     """
     with Gate("laggard") as gate:
 
@@ -151,7 +151,7 @@ def test_a_handler_that_raises_in_join():
         at_each_line(methods_of(threading.Thread), make)
 
 
-TYING = [Coordinator.close_on_stop, Coordinator._close_tied]  # the private one too: a stop closes queues in it
+TYING = [Coordinator.close_on_stop, Coordinator._close_tied]  # including the private one: a stop closes queues in it
 
 
 @pytest.mark.parametrize("call", ["close_on_stop", "request_stop", "join"])
@@ -162,7 +162,7 @@ def test_queues_that_a_stop_closes(call, handler):
         coord.close_on_stop(own[0])
         calls = {"close_on_stop": lambda: coord.close_on_stop(own[1]), "request_stop": coord.request_stop}
         if call == "join":
-            coord._stop.set()  # as if a handler had raised in the middle of request_stop
+            coord._stop.set()  # as if a handler had raised inside request_stop
             calls["join"] = coord.join
 
         def handle():
@@ -184,7 +184,7 @@ def test_queues_that_a_stop_closes(call, handler):
 
         return calls[call], handle, check
 
-    # A handler that raises, as a trace function, would leave a lock taken.
+    # A handler that raises, like a trace function, would leave a lock held.
     others = [] if handler == "raises" else [Coordinator.request_stop, Coordinator.join, TypedQueue.close]
     others += [] if handler == "raises" else [Watchdog.closing, because.__wrapped__]
     assert at_each_line([*TYING, *others], make) > 5
@@ -276,7 +276,7 @@ CHAINS = {
 @pytest.mark.parametrize("call", ["first next", "next", "start", "state_dict", "close"])
 @pytest.mark.parametrize("handler", ["close", "next", "state_dict"])
 def test_an_iterator(chain, call, handler):
-    """A handler is served or refused, at once; after `close` nothing comes, and each element comes once."""
+    """A handler is served or refused at once. After `close` there are no elements, and each element arrives once."""
 
     def make():
         before = threading.enumerate()

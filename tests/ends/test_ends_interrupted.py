@@ -1,6 +1,6 @@
-"""Ctrl-C strikes a loop over batches at any moment: nobody stays behind.
+"""Ctrl-C interrupts a loop over batches at any moment: no thread is left behind.
 
-In a process of its own: the tests before leave threads and loops whose finalizers run when the collector likes.
+Runs in its own process: earlier tests leave threads and loops, and the collector may run their finalizers at any time.
 """
 
 import os
@@ -34,7 +34,7 @@ def test_no_thread_is_left(make, closed):
 
 
 def test_an_error_is_on_its_way():
-    """Ctrl-C while the traceback of an error is cut: it came out as the end, without a word."""
+    """Ctrl-C while an error's traceback is shortened must not look like the end of the data."""
     failing = iter(pipeline.dataset([1, 2]).map(lambda number: 1 // 0))
 
     def strike(frame, event, _):
@@ -52,7 +52,7 @@ def test_an_error_is_on_its_way():
 
 @pytest.mark.parametrize("num_threads", [1, 3])
 def test_an_error_hidden_while_the_iterator_ends(num_threads):
-    """Ctrl-C while threads are stopped after an error: the next call says so; that was the end, in silence."""
+    """After Ctrl-C while threads stop because of an error, the next call raises it instead of ending silently."""
 
     def number():
         raise ValueError("no number")

@@ -1,4 +1,4 @@
-"""Signal handlers that raise while threads are started, waited for and left: nothing counts as ended, nothing leaks."""
+"""Signal handlers raise while threads are started, joined and left: no live thread counts as ended, nothing leaks."""
 
 import contextlib
 import functools
@@ -23,7 +23,7 @@ def _fresh():
 
 
 def stands_in(names):
-    """Whether the main thread is in functions of these names."""
+    """Return whether the main thread is in one of these functions."""
     frame = sys._current_frames()[threading.main_thread().ident]
     while frame is not None:
         if frame.f_code.co_name in names:
@@ -98,7 +98,7 @@ def test_a_loop_that_is_closed_again_after_an_interrupted_close():
 
 
 def test_a_handler_that_raises_in_the_finalizer_of_a_loop(monkeypatch):
-    """A profile function stands in for it. The threads end all the same."""
+    """A profile function stands in for the handler. The threads end all the same."""
     unraised, begun = [], threads_since()
     monkeypatch.setattr(sys, "unraisablehook", unraised.append)
 
@@ -130,13 +130,13 @@ class Source:
         return 1
 
 
-# What `Thread.start` calls: from CPython 3.13 on, and before.
+# Called by `Thread.start`: from CPython 3.13 on, and before.
 STARTS = next(name for name in ("_start_joinable_thread", "_start_new_thread") if hasattr(threading, name))
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_start_that_is_interrupted(monkeypatch, number):
-    """The thread that was being started begins late. Nothing is left of the loop before that, and nothing after."""
+    """The thread being started begins late. Before it does, the loop is already cleaned up, and stays so afterwards."""
     real, left, late = getattr(threading, STARTS), number, []
 
     def start(*args, **options):
@@ -158,7 +158,7 @@ def test_a_start_that_is_interrupted(monkeypatch, number):
     del batches, source
     gc.collect()
     try:
-        # The interpreter lists the one that has not begun.
+        # Python lists the thread that has not begun.
         wait_until(lambda: len(begun()) == 1, "the other threads to end")
         gc.collect()
         assert loop() is None

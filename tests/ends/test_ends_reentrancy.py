@@ -1,4 +1,4 @@
-"""Code that runs in the middle of a call, of a signal handler or of an object that dies, uses the same queue."""
+"""Signal handlers and finalizers use the queue while it is inside a call."""
 
 import contextlib
 import gc
@@ -18,7 +18,7 @@ from pipeline.errors import DeadlineExceededError, OpError
 
 @pytest.fixture
 def when_blocked():
-    """Have a function called as a signal handler of the main thread, once that is blocked in a queue."""
+    """Call a function as a signal handler in the main thread, once that thread is blocked in a queue."""
     before = signal.getsignal(signal.SIGUSR1)
 
     def arrange(handler, blocked):
@@ -57,7 +57,7 @@ class TestSignalHandler:
         assert queue.dequeue_many(5).tolist() == [1, 2, 3, 4, 5]
 
     def test_takes_its_turn_behind_the_call_that_it_interrupts(self, when_blocked):
-        """It waits behind a call that cannot go on before it returns; a timeout ends that."""
+        """The handler waits behind a call that cannot continue before the handler returns; a timeout ends the wait."""
         queue, errors = FIFOQueue(2, object, shapes=[()]), []
 
         def handler():
@@ -94,7 +94,7 @@ class TestSignalHandler:
 
 
 def uses(queue):
-    """Whatever can be done with a queue at once."""
+    """Every queue operation that works immediately."""
     for call in (
         queue.size,
         queue.stats,
@@ -153,7 +153,7 @@ class TestObjectThatDies:
 
     @pytest.mark.parametrize("kind", [FIFOQueue, RandomShuffleQueue, PriorityQueue])
     def test_with_the_queue(self, kind):
-        """In a cycle: the collector drops the queue and what is in it, in any order."""
+        """The queue is in a cycle: the collector drops it and its elements, in any order."""
         arguments = (9, 0) if kind is RandomShuffleQueue else (9,)
         queue = kind(*arguments, object, shapes=[()])
         for number in range(5):
@@ -167,7 +167,7 @@ class TestObjectThatDies:
         gc.collect()
 
     def test_while_a_large_batch_is_made(self):
-        """The collector may run when the arrays of a batch are made, with the queue's own memory in use."""
+        """The collector may run while a batch's arrays are made, with the queue's own memory in use."""
         queue = FIFOQueue(8, np.uint8, shapes=[(2**19,)])
         row = np.arange(2**19).astype(np.uint8)
 
@@ -194,7 +194,7 @@ class TestObjectThatDies:
 
 class TestQueueIsDropped:
     def test_while_others_wait(self):
-        """They keep it as long as they wait; then it goes, with what was in it."""
+        """Waiting threads keep the queue alive. Then it is freed, with its elements."""
         queue = full(1, 2)
         calls = [start_blocked(queue, "enqueue", 3), start_blocked(queue, "enqueue_many", [[4, 5]])]
         gone, close = weakref.ref(queue), run_in_thread(weakref.ref(queue)().close)

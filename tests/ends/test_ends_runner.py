@@ -1,4 +1,4 @@
-"""A thread of a QueueRunner that is killed, at whatever line it is: nothing waits for it forever."""
+"""A QueueRunner thread dies at any line: no other thread waits for it forever."""
 
 import contextlib
 import logging
@@ -20,7 +20,7 @@ class Killed(Exception):
 
 
 class Killer:
-    """Raises an exception in the first thread that is at a line of a function."""
+    """Raise an exception in the first thread that reaches a given line in a function."""
 
     def __init__(self, function, line, error):
         self._at, self._error = (function.__code__, line), error
@@ -37,12 +37,12 @@ class Killer:
 
 
 def lines(function):
-    """The lines of a function's body."""
+    """Return the lines in a function's body."""
     code = function.__code__
     return sorted({line for _, _, line in code.co_lines() if line is not None and line > code.co_firstlineno})
 
 
-# The private ones are what a thread of the runner runs.
+# The threads of a runner run these private functions.
 LOOP = [QueueRunner._fill, QueueRunner._leave, QueueRunner._note, QueueRunner._callable]
 LOOP += [WorkerGroup.leave, WorkerGroup.reached_end, WorkerRecord.fail, WorkerRecord.as_current.__wrapped__]
 PLACES = [(function, line) for function in LOOP for line in lines(function)]
@@ -59,7 +59,7 @@ def _threads_end(monkeypatch):
 
 
 def run_killed(error, function, line, coord, threads=2, fail=False):
-    """Run a QueueRunner whose threads bring 20 elements and end, or fail; kill one at a line. Return what there is."""
+    """Run a QueueRunner whose threads enqueue 20 elements and end, or fail. Kill one at a line. Return the outcome."""
     queue = FIFOQueue(100, "int32", shapes=[()])
     take = source(range(20))
 
@@ -81,7 +81,7 @@ def run_killed(error, function, line, coord, threads=2, fail=False):
 @pytest.mark.parametrize("fail", [False, True], ids=["ends", "fails"])
 @pytest.mark.parametrize(("function", "line"), PLACES, ids=NAMES)
 def test_killed_with_a_coordinator(function, line, fail):
-    """Everybody hears of it: the coordinator stops, and the queue is closed."""
+    """The coordinator stops, and the queue is closed."""
     coord = Coordinator()
     queue, runner, killer, made = run_killed(Killed(), function, line, coord, fail=fail)
     for thread in made[:-1]:
@@ -101,7 +101,7 @@ def test_killed_with_a_coordinator(function, line, fail):
 
 @pytest.mark.parametrize(("function", "line"), PLACES, ids=NAMES)
 def test_killed_without_a_coordinator(function, line):
-    """Who waits for elements gets them all, or hears that the thread is gone."""
+    """Consumers get all elements or the thread's error."""
     queue, runner, killer, made = run_killed(Killed(), function, line, None, threads=1)
     made[0].join(LIMIT)
     if killer.victim is None:
@@ -118,7 +118,7 @@ def test_killed_without_a_coordinator(function, line):
 
 @pytest.mark.parametrize("coordinated", [False, True])
 def test_a_thread_dies_before_its_first_line(coordinated):
-    """As where there is no memory for a call: who waits for its elements hears of it."""
+    """The call fails as it would without memory: waiting consumers get the error."""
 
     def die():
         raise Killed
@@ -138,7 +138,7 @@ def test_a_thread_dies_before_its_first_line(coordinated):
 
 
 def test_the_closing_thread_is_killed(monkeypatch):
-    """Before the coordinator stops: nobody else would close the queue then."""
+    """The thread dies before the coordinator stops, so no other thread would close the queue."""
 
     def killed():
         raise Killed
@@ -154,7 +154,7 @@ def test_the_closing_thread_is_killed(monkeypatch):
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()], ids=lambda each: repr(each))
 def test_an_exit_in_a_thread(error):
-    """`sys.exit` in a thread ends that thread alone, says Python; who waits for its elements must hear of it."""
+    """In Python, `sys.exit` ends only the calling thread; consumers waiting for its elements must get an error."""
 
     def leave():
         raise error
@@ -187,7 +187,7 @@ def test_an_exit_in_a_thread_of_a_session():
 
 @pytest.mark.parametrize("fail", [1, 2, 3])
 def test_a_thread_cannot_be_started(monkeypatch, fail):
-    """As where the system has no thread to spare: the caller hears of it, the rest stops with its coordinator."""
+    """The system cannot start another thread: the caller gets the error, and the rest stops with its coordinator."""
     coord = Coordinator()
     queue = FIFOQueue(1, "int32", shapes=[()])
     runner = QueueRunner(queue, [lambda: queue.enqueue(1)] * 2)
@@ -205,12 +205,12 @@ def test_a_thread_cannot_be_started(monkeypatch, fail):
     monkeypatch.undo()
     coord.request_stop()
     coord.join()
-    assert queue.is_closed() == (fail > 1)  # of those that started, one closes it
+    assert queue.is_closed() == (fail > 1)  # one of the started threads closes it
     wait_until(lambda: len(runner.create_threads(coord=Coordinator())) == 3, "all threads to count as ended")
 
 
 def test_no_thread_is_left_for_the_closing(monkeypatch):
-    """The threads that run already end: the queue is closed at once, and the coordinator stops."""
+    """Threads already running end: the queue is closed at once, and the coordinator stops."""
     coord = Coordinator()
     queue = FIFOQueue(1, "int32", shapes=[()])
     runner = QueueRunner(queue, [lambda: queue.enqueue(1)] * 2)
@@ -231,7 +231,7 @@ def test_no_thread_is_left_for_the_closing(monkeypatch):
 
 
 def test_threads_start_in_the_order_of_the_list():
-    """So that `threading.enumerate()` shows close_on_stop last, as with TensorFlow."""
+    """`threading.enumerate()` then lists close_on_stop last, as with TensorFlow."""
     coord = Coordinator()
     queue = FIFOQueue(1, "int32", shapes=[()])
     threads = QueueRunner(queue, [lambda: queue.enqueue(1)] * 2).create_threads(coord=coord, daemon=True, start=True)

@@ -1,4 +1,4 @@
-"""The modules work in one interpreter of a process; in any other the import is an error, and nothing else happens."""
+"""The modules work in one interpreter per process. In any other, the import raises an error and has no other effect."""
 
 import importlib.util
 import sys
@@ -47,7 +47,7 @@ use()
 """
 
 
-LEGACY = importlib.util.find_spec("_interpreters") is not None  # from 3.13 on: those that share a GIL
+LEGACY = importlib.util.find_spec("_interpreters") is not None  # from 3.13 on: subinterpreters with a shared GIL
 KINDS = ["", "'legacy'"] if LEGACY else [""]
 
 pytestmark = pytest.mark.skipif(

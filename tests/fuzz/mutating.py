@@ -1,4 +1,4 @@
-"""Damages bytes step by step, by a seed, as a fuzzer does that knows nothing of the program."""
+"""Damages bytes step by step from a seed, like a fuzzer without coverage."""
 
 import random
 import struct
@@ -8,7 +8,7 @@ _NUMBERS += [-1, -128, -(1 << 31), -(1 << 63), 1 << 62, 0x7F7F7F7F]
 
 
 def mutated(seeds, seed):
-    """Return one of the `seeds`, changed in a few places; the same seed gives the same bytes."""
+    """Return one seed input, changed in a few places; the same seed gives the same bytes."""
     rng = random.Random(seed)
     data = bytearray(rng.choice(seeds))
     for _ in range(rng.choice([1, 1, 1, 2, 3, 8])):
@@ -33,7 +33,7 @@ def _byte(data, rng, _):
 
 
 def _number(data, rng, _):
-    """Write a number of 2, 4 or 8 bytes, in either order, that is at some limit."""
+    """Write a 2-, 4- or 8-byte number at some limit, in either byte order."""
     size, order = rng.choice([2, 4, 8]), rng.choice(["little", "big"])
     value = (rng.choice(_NUMBERS) % (1 << 8 * size)).to_bytes(size, order)
     at = _place(data, rng)
@@ -41,7 +41,7 @@ def _number(data, rng, _):
 
 
 def _varint(data, rng, _):
-    """Write a varint in place of a byte."""
+    """Replace a byte by a varint."""
     value = rng.choice(_NUMBERS) % (1 << 64)
     packed = bytearray()
     while value > 127:

@@ -1,11 +1,11 @@
-"""Calls functions, methods and attributes of the compiled modules with values that nobody would give them.
+"""Calls functions, methods and attributes in the compiled modules with values no user would pass.
 
-Each call may return anything and raise anything; it may not end the process, and it may not hang. Each is written
-before it is made, so that the last line tells which one did:
+Each call may return anything and raise anything; it may not end the process, and it may not hang. The program writes
+each call before making it, so the last line shows the failing one:
 
     PYTHONPATH=. python tests/fuzz/odd_calls.py FIRST_SEED LAST_SEED CALLS
 
-The seeds are counted up from the first to the one before the last, with so many calls for each.
+It makes CALLS calls per seed, from FIRST_SEED up to LAST_SEED - 1.
 """
 
 import faulthandler
@@ -37,19 +37,19 @@ MODULES = [
     "_steps",
 ]
 SPECIAL = {"__enter__", "__exit__", "__len__", "__getitem__", "__next__", "__call__", "__init__", "__class_getitem__"}
-WAIT = 0.02  # seconds that a call may wait for another thread; then a signal ends it
-HANG = 20  # seconds after which a call hangs
+WAIT = 0.02  # seconds that a call may wait for another thread, before a signal ends it
+HANG = 20  # seconds after which a call counts as hanging
 MEMORY = 3 << 30
-ALIVE = 30  # objects that are kept for further calls
+ALIVE = 30  # objects kept for later calls
 MOST = 6  # arguments
 
 
 class Impatient(BaseException):
-    """Ends a call that waits."""
+    """Ends a waiting call."""
 
 
 class Odd:
-    """Says of itself what is not so."""
+    """An object with false claims about itself."""
 
     def __init__(self, rng):
         self.answer = lambda *_: rng.choice([None, -1, 0, 1, 3, 1 << 62, "x", 1.5, [], ()])
@@ -73,7 +73,7 @@ class Odd:
 
 
 def plain(rng):
-    """Values of common types, at their limits and beyond."""
+    """Return values with common types, at their limits and beyond."""
     whole = [None, True, 0, 1, 2, -1, 7, 100, 1 << 31, -(1 << 31), (1 << 63) - 1, -(1 << 63), (1 << 64) - 1, 1 << 99]
     others = [0.0, -1.5, float("nan"), 1j, "", "enqueue", b"", b"a,1\n", b'"a\r\n', b'"', b",", object(), int, Odd, ...]
     lists = [(), (None,), (1,), (1, 2), ((), []), (-1, None), [], [None], [1, 2], [b"a", b"1,2"], {}, {"x": 1}, set()]
@@ -86,7 +86,7 @@ def plain(rng):
 
 
 def arrays():
-    """Arrays of odd shapes, dtypes, orders and flags, and lists of them."""
+    """Return arrays with odd shapes, dtypes, orders and flags, and lists of them."""
     whole, fixed = np.arange(12), np.arange(3)
     fixed.flags.writeable = False
     apart = np.frombuffer(bytearray(33), np.int8)[1:].view(np.int64)
@@ -101,11 +101,11 @@ def arrays():
 
 
 class Caller:
-    """Makes calls that a seed decides.
+    """Makes the calls for a seed.
 
     Args:
         seed: The seed.
-        tell: Called with the text of each call, before it is made.
+        tell: Called with each call's text, before the call.
     """
 
     def __init__(self, seed, tell):
@@ -197,14 +197,14 @@ class Caller:
         return self.meanwhile if kind < 0.63 else rng.choice(self.classes if kind < 0.66 else plain(rng))
 
     def meanwhile(self, *_, **__):
-        """A callback that makes a call itself."""
+        """A callback that itself makes a call."""
         if self.alive and self.rng.random() < 0.5:
             self.use(self.rng.choice(self.alive))
         return self.value(1)
 
 
 def call(function, args):
-    """What a signal may end; elsewhere it does nothing."""
+    """Interrupted by signals; has no other effect."""
     return function(*args)
 
 

@@ -1,8 +1,8 @@
-"""`make fuzz`: runs every target of targets.py for some seconds, each in a process of its own.
+"""`make fuzz`: runs every target in targets.py for some seconds, each in its own process.
 
-If atheris is installed, it makes the inputs, guided by the lines that they reach. Otherwise they come from `mutated`,
-by seeds counted up from the first. An input that fails, kills the process, takes more than 20 seconds or more than 2
-GiB stays in build/fuzz, and `--input` runs it again.
+If atheris is installed, it makes the inputs, guided by line coverage. Otherwise they come from `mutated`, with seeds
+counted up from the first. Inputs that fail, kill the process, or take more than 20 seconds or 2 GiB are kept in
+build/fuzz, and `--input` runs one again.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""The targets of fuzzing: every reader and decoder, each as a function of bytes, with good inputs to start from.
+"""Fuzz targets: every reader and decoder, each as a function on bytes, with good inputs to start from.
 
-A target raises nothing for any bytes. It swallows what the library may raise for bad input; everything else comes
-through. Where there are two ways to the same records, one by one and in blocks, they must agree.
+No bytes may make a target raise. It catches the errors documented for bad input; all others get through. If records
+can be read both singly and in blocks, the two ways must agree.
 """
 
 import gzip
@@ -22,7 +22,7 @@ from pipeline import errors
 from pipeline.files.crc32c import mask
 from pipeline.files.tfrecord import FOOTER, HEADER
 
-LIMIT = 1 << 20  # of the readers and images here: bytes of a record, pixels of an image
+LIMIT = 1 << 20  # for the readers and images here: bytes per record, pixels per image
 _FILE = os.path.join(tempfile.mkdtemp(prefix="fuzz"), "f")
 
 TARGETS = {}
@@ -39,7 +39,7 @@ def target(*seeds):
 
 
 def outcome(function, *args, **kwargs):
-    """Return the result of a call, or the class of our error that it raises."""
+    """Return a call's result, or the class of our error."""
     try:
         return function(*args, **kwargs)
     except errors.OpError as error:
@@ -47,7 +47,7 @@ def outcome(function, *args, **kwargs):
 
 
 def same(one, other):
-    """Return whether two outcomes are equal, also of arrays; NaN equals itself."""
+    """Return whether two outcomes are equal, including arrays; NaN equals itself."""
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
     if isinstance(one, (list, tuple)):
@@ -58,8 +58,7 @@ def same(one, other):
 
 
 def read_file(make, data, take):
-    """Return the records of a file with this content, in blocks of `take`, and the class of the error that ends them or
-    None."""
+    """Return a file's records, in blocks with `take` records, and the class of the error at the end, or None."""
     Path(_FILE).write_bytes(data)
     reader, queue, found = make(), closed_queue([_FILE]), []
     try:
@@ -123,7 +122,7 @@ def tfrecord(data):
 
 @target(RECORDS, b"\xff" * 40)
 def tfrecord_of_any_length(data):
-    """The lengths are what the fuzzer likes, with the right check sums."""
+    """Lengths are chosen by the fuzzer, with correct checksums."""
     body = data[8:]
     size = data[:8].ljust(8, b"\0")
     header = size + FOOTER.pack(mask(google_crc32c.value(size)))
@@ -234,7 +233,7 @@ def _images():
 @target(*_images())
 def image(data):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow's, of what it passes over
+        warnings.simplefilter("ignore")  # Pillow warns about parts it skips
         for channels in (0, 1, 3, 4):
             found = outcome(pipeline.decode_image, data, channels, max_pixels=LIMIT)
             assert isinstance(found, type) or found.size <= 4 * LIMIT
@@ -257,7 +256,7 @@ def _photos():
 
 @target(*_photos())
 def part(data):
-    """Parts have the pixels of the whole, by whatever either is decoded; crops are whole, or an error."""
+    """Parts equal the same part of the whole image, with either decoder. Crops are complete, or an error."""
     image, options = pipeline.image, {"max_pixels": LIMIT, "dct_method": "INTEGER_ACCURATE"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -283,7 +282,7 @@ def part(data):
             assert isinstance(found, type) or (found.shape == (3, 9, 9) and abs(found).max() <= 1.0001)
 
 
-# Files of tables and arrays.
+# Files with tables and arrays.
 
 
 def _tables():
@@ -314,7 +313,7 @@ def _tables():
 
 
 def read_rows(source, data, suffix=""):
-    """Read the rows of a file, or get our error, which names it."""
+    """Read a file's rows, or return our error, which names the file."""
     Path(_FILE + suffix).write_bytes(data)
     said = _FILE + suffix
     try:
@@ -344,7 +343,7 @@ def _npy():
 @target(*_npy())
 def npy(data):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # NumPy's, of headers that Python 2 wrote
+        warnings.simplefilter("ignore")  # NumPy warns about headers written by Python 2
         read_rows(pipeline.arrays, data, ".npy")
 
 

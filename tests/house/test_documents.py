@@ -1,4 +1,4 @@
-"""The documents are true where a machine can tell: programs run, and targets, paths, links and tables are there."""
+"""Documents are correct as far as a program can check: code runs, and targets, paths, links and tables exist."""
 
 import ast
 import importlib
@@ -36,7 +36,7 @@ def run(*command):
 
 
 def in_the_reference():
-    """The names that have a page."""
+    """Return the names with a page."""
     for path in (ROOT / "docs" / "api").glob("*.md"):
         for part in path.read_text().split(".. currentmodule:: ")[1:]:
             module = part.split()[0]
@@ -44,7 +44,7 @@ def in_the_reference():
 
 
 def test_every_public_name_is_in_the_reference():
-    """In one of the groups of docs/api, once; also those of public modules whose libraries are not here."""
+    """Each name is in exactly one docs/api group, including public modules whose libraries are missing here."""
     listed = list(in_the_reference())
     modules = {f"pipeline.{name}" for name in ("errors", "cluster", "image", "proto", "queues", "types")}
     public = {f"pipeline.{name}" for name in pipeline.__all__} - modules
@@ -64,13 +64,13 @@ def test_every_public_name_is_in_the_reference():
         classes = module == "errors"  # its codes and functions are TensorFlow's
         found = {name for name in ast.literal_eval(names) if name.endswith("Error") or not classes}
         if classes:
-            found -= {"InternalError", "UnauthenticatedError", "UnknownError"}  # which a sentence names
+            found -= {"InternalError", "UnauthenticatedError", "UnknownError"}  # named by a sentence
         public |= {f"pipeline.{module.removesuffix('/__init__')}.{name}" for name in found}
     assert sorted(listed) == sorted(public), "each public name is in one list in docs/api/*.md"
 
 
 def test_guides_tell_of_every_source_and_transformation():
-    """A source has a line in the table of docs/sources.md, a method of datasets is somewhere in its three pages."""
+    """Each source has a line in the table of docs/sources.md; each dataset method is on one of its three pages."""
     sources = re.findall(r"^   (\w+)$", (ROOT / "docs" / "api" / "sources.md").read_text(), re.MULTILINE)
     told = (ROOT / "docs" / "sources.md").read_text()
     assert [name for name in sources if f"\n| `pipeline.{name}` |" not in told] == [], "docs/sources.md"
@@ -97,7 +97,7 @@ def test_every_example_is_listed():
 
 
 def test_changes_are_fragments_until_a_release_is_prepared():
-    """Then its section has them all: towncrier would write a second section of that name."""
+    """A released version has all its changes in one section: towncrier would write a second with the same name."""
     fragments = [path.name for path in (ROOT / "changes").glob("*") if path.name != "README.md"]
     assert [name for name in fragments if not re.fullmatch(r"\+.*\.(added|changed|fixed|removed)\.md", name)] == []
     prepared = re.search(rf"^## {re.escape(pipeline.__version__)}\b", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
@@ -109,7 +109,7 @@ FOLDERS = sorted(path for path in (ROOT / "tests").iterdir() if path.is_dir() an
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_every_folder_of_tests_says_which_promise_is_where(folder):
-    """In about ten lines, and every file that it names is there."""
+    """Each README has about ten lines, and every file it names exists."""
     text = (folder / "README.md").read_text()
     assert text.startswith("# ")
     assert "\n- " in text
@@ -130,7 +130,7 @@ def test_make_targets_are_there(page):
 
 @pages
 def test_paths_are_there(page):
-    """Those in code spans, from the root of the project; a `*` stands for something."""
+    """Paths in code spans start at the project's root; `*` matches anything."""
     named = re.findall(r"`((?:pipeline|pyx|tests|bench|docs|examples)/[\w./*-]*)`", page.read_text())
     assert [path for path in named if not list(ROOT.glob(path.rstrip("/")))] == []
 
@@ -149,13 +149,13 @@ def test_links_lead_somewhere(page):
 
 
 def anchors(text):
-    """What headings are called in links, as GitHub makes it of them."""
+    """Return link anchors as GitHub derives them from headings."""
     titles = re.findall(r"^#+ (.*)", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_measured_numbers_are_those_of_the_results():
-    """By the words of the generator, so that no two pages differ, and none from what `make bench-peers` writes."""
+    """Pages use the words of the generator, so that they agree with each other and with `make bench-peers`."""
     script = (
         "import json, sys; sys.path[:0] = ['bench/peers', 'bench/runs']; import pages, show; "
         "print(json.dumps([pages.blocks(), f'{show.INTRODUCTION}\\n\\n{show.tables(pages.results())}\\n']))"
@@ -175,14 +175,14 @@ MEASURED = re.compile(
 
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/comparison.md", "docs/performance.md"])
 def test_pages_for_everybody_have_no_measured_number_of_their_own(page):
-    """Only in blocks made of bench/results; what a program prints is no measurement of ours."""
+    """Only blocks generated from bench/results have measurements; a program's output does not count."""
     text = (ROOT / page).read_text()
     text = re.sub(r"<!-- (.*?): written by the bench -->.*?<!-- end of \1 -->|```.*?```", "", text, flags=re.DOTALL)
     assert MEASURED.findall(text) == []
 
 
 def test_the_list_for_language_models_leads_to_pages():
-    """With a description for each, and none that is not there."""
+    """Each file has a description, and each description has a file."""
     text = (ROOT / "docs" / "site" / "extra" / "llms.txt").read_text()
     assert text.startswith("# queue-runner\n\n> ")
     targets = re.findall(r"\]\((.*?)\)", text)

@@ -1,4 +1,4 @@
-"""What runs elsewhere: workflows call targets that are there, forms ask for what is needed, hooks are the linters."""
+"""Automation matches the project: workflows call existing targets, forms ask for the essentials, hooks are linters."""
 
 import re
 import shlex
@@ -29,7 +29,7 @@ def steps(path):
 
 @workflows
 def test_workflows_call_make(path):
-    """And nothing else that builds or tests, so that people can run the same."""
+    """Workflows build and test only with make targets, so that people can run the same."""
     for job in jobs(path):
         script = "\n".join(step.get("run", "") for step in job.get("steps", []))
         assert not re.search(r"\b(pytest|setup\.py|cibuildwheel|pip)\b", script)
@@ -52,7 +52,7 @@ def test_workflows_have_few_rights(path):
         assert "timeout-minutes" in job or "uses" in job
     for step in steps(path):
         assert re.fullmatch(r"[\w./-]+@(v\d+|release/v\d+)", step["uses"]) if "uses" in step else "run" in step
-        assert "${{" not in step.get("run", "")  # what others name, such as a branch, is no code
+        assert "${{" not in step.get("run", "")  # names defined elsewhere, such as a branch, are not code
         if step.get("uses", "").startswith("actions/checkout"):
             assert step["with"]["persist-credentials"] is False
 
@@ -66,7 +66,7 @@ def test_a_release_waits_for_tests_and_wheels():
 
 
 def test_the_changelog_begins_with_the_version():
-    """Each of its sections is of a kind that readers know; what those who upgrade have to know is on a page."""
+    """Each changelog section has a standard heading; notes for upgrading are on a page."""
     lines = [line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("#")]
     assert lines[:2] == ["# Changelog", f"## {pipeline.__version__}"]
     kinds = {line for line in lines if line.startswith("### ")}
@@ -89,7 +89,7 @@ def test_every_python_is_tested_and_gets_a_wheel():
 
 
 def test_the_page_about_installing_tells_of_every_extra():
-    """And which of them `all` leaves out."""
+    """It also lists the extras left out of `all`."""
     project = pytest.importorskip("tomllib").loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
     table = re.search(r"\| extra \| for \|\n.*\n((?:\|.*\n)+)", (ROOT / "docs" / "install.md").read_text()).group(1)
@@ -120,7 +120,7 @@ KINDS = ("added", "changed", "fixed", "removed")
 
 
 def test_fragments_of_the_changelog_are_a_line_each():
-    """Of at most 25 words; towncrier puts them together."""
+    """A changelog fragment has at most 25 words; towncrier assembles them."""
     wrong = []
     for path in sorted((ROOT / "changes").glob("*")):
         if path.name == "README.md":

@@ -1,6 +1,6 @@
-"""The rules of docs/architecture.md hold: layers without circles, faces that are empty, a true map.
+"""The rules in docs/architecture.md hold: no import cycles, empty faces, and a correct map.
 
-`make lint` holds the layers, by import-linter; here is what it does not look at.
+`make lint` checks the layers, by import-linter; these are the other rules.
 """
 
 import re
@@ -16,7 +16,7 @@ PICTURE = ROOT / "docs" / "architecture.md"
 
 
 def test_no_import_circle():
-    """In types an operation knows its graph and its definition, and both know operations, as in TensorFlow."""
+    """In types, an operation knows its graph and its definition, and both know operations, as in TensorFlow."""
     graph = "pipeline.compat.graph"
     allowed = [(f"{graph}.tensor", f"{graph}.graph"), (f"{graph}.definitions", f"{graph}.tensor")]
     assert rules.circle(ROOT, allowed) == []
@@ -56,7 +56,7 @@ def test_the_picture_has_the_layers_that_lint_holds():
 
 
 def test_every_file_says_its_idea_in_its_first_line():
-    """The table of docs/files.md is made of these lines."""
+    """The table in docs/files.md is generated from these lines."""
     sys.path.insert(0, str(ROOT / "docs" / "site"))
     import file_table
 
@@ -74,7 +74,7 @@ def test_every_file_says_its_idea_in_its_first_line():
     ],
 )
 def test_what_the_map_names_is_there(page, least):
-    """Files by their paths from the root; in them, functions, classes and methods: `pyx/orders.pxd: put_back`."""
+    """Files are given by path from the root; their functions, classes and methods as `pyx/orders.pxd: put_back`."""
     named = re.findall(r"`((?:pipeline|pyx|tests|docs|bench)/[\w/.]*)(?:: ([\w., ]+))?`", (ROOT / page).read_text())
     assert len(named) > least
     missing = []
@@ -89,12 +89,12 @@ def test_what_the_map_names_is_there(page, least):
     assert missing == []
 
 
-# Each rule finds what breaks it ---------------------------------------------------------------------------------------
+# Each rule finds a planted fault --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def tree(tmp_path):
-    """A function that writes a file of a source tree; its attribute `root` is where."""
+    """Write files into a source tree; the attribute `root` is its folder."""
 
     def write(path, text):
         file = tmp_path / path

@@ -1,4 +1,4 @@
-"""The notebooks in examples/ run, give what they show, and need no terminal."""
+"""Notebooks in examples/ run, print the output they show, and need no terminal."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def kinds(notebook):
-    """What each cell gave: the types of its outputs."""
+    """Return each cell's output types."""
     return [sorted({kind for output in cell.outputs for kind in output.get("data", {})}) for cell in code(notebook)]
 
 
@@ -25,13 +25,13 @@ def code(notebook):
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ipynb")), ids=lambda path: path.name)
-@pytest.mark.filterwarnings("default")  # those of jupyter_client and zmq are not ours
+@pytest.mark.filterwarnings("default")  # warnings by jupyter_client and zmq are not ours
 def test_a_notebook(path):
     kept = nbformat.read(path, as_version=4)
     run = nbformat.from_dict(kept)
     NotebookClient(run, timeout=300, resources={"metadata": {"path": str(EXAMPLES)}}).execute()
     assert kinds(run) == kinds(kept)
-    if path.name != "watch.ipynb":  # which is about times
+    if path.name != "watch.ipynb":  # its output contains times
         assert texts(run) == texts(kept)
     for cell in code(run):
         for output in cell.outputs:
@@ -40,7 +40,7 @@ def test_a_notebook(path):
 
 
 def test_a_monitor_in_a_notebook():
-    """One picture, drawn anew: the last one is of the end of the run."""
+    """One picture is redrawn during the run; the last version shows the end."""
     notebook = nbformat.read(EXAMPLES / "watch.ipynb", as_version=4)
     pictures = [output.data["text/html"] for output in code(notebook)[1].outputs]
     assert len(pictures) == 1

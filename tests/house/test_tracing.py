@@ -1,4 +1,4 @@
-"""Tests trace memory while no thread is on its way out: see tests/support/tracing.py."""
+"""Tests trace memory only while no thread is exiting: see tests/support/tracing.py."""
 
 import ctypes
 import os
@@ -13,7 +13,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def linger(ids):
-    """Let this thread take half a second to go once Python is done with it."""
+    """Delay this thread's exit by half a second after Python is done with it."""
     system = ctypes.CDLL(None)
     key = ctypes.c_uint()
     system.pthread_key_create(ctypes.byref(key), ctypes.cast(system.usleep, ctypes.c_void_p))

@@ -1,4 +1,4 @@
-"""Colours of large images, as the drop-in gives them: the same as of their pixels one by one in small ones."""
+"""Colour operations in the drop-in give large images the same pixels as small ones."""
 
 import colorsys
 

@@ -1,4 +1,4 @@
-"""random_resized_crop, center_crop_resize, normalize and to_chw, beside the same by Pillow and NumPy."""
+"""random_resized_crop, center_crop_resize, normalize and to_chw, compared with Pillow and NumPy."""
 
 import io
 
@@ -29,7 +29,7 @@ def crop(data, size, seed, **options):
 
 
 def test_boxes_lie_as_torchvision_draws_them():
-    """Where they are is read from an image whose values are its rows and columns."""
+    """Read each crop's position from an image whose values are its rows and columns."""
     height, width = 160, 170
     rows, columns = np.mgrid[:height, :width].astype(np.float32)
     image = np.stack((rows + 0.5, columns + 0.5), 2)

@@ -1,6 +1,6 @@
-"""The compiled kernels refuse arrays that do not fit together: none of them reads or writes beyond an array.
+"""Compiled kernels refuse mismatched arrays: none reads or writes outside an array.
 
-They are private: the functions of `pipeline.image` call them with arrays that fit.
+They are private: functions in `pipeline.image` call them with matching arrays.
 """
 
 import numpy as np

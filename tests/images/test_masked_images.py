@@ -1,4 +1,4 @@
-"""Masked arrays are no images: NumPy drops their mask, and a model would learn from what is under it."""
+"""Masked arrays are refused as images: NumPy drops the mask, and a model would learn from masked values."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_images(name):
         pytest.importorskip("PIL")
     with pytest.raises(pipeline.InvalidArgumentError, match=TEXT):
         CALLS[name](MASKED)
-    made = CALLS[name](np.ma.masked_array(PLAIN, mask=False))  # nothing is missing
+    made = CALLS[name](np.ma.masked_array(PLAIN, mask=False))  # no value is masked
     wanted = CALLS[name](PLAIN)
     assert type(made) is type(wanted)
     assert made == wanted if isinstance(made, bytes) else (made == wanted).all()

@@ -1,4 +1,4 @@
-"""crop, central_crop, random_crop, flip_left_right and flip_up_down: parts of images, and mirror images."""
+"""crop, central_crop, random_crop, flip_left_right and flip_up_down: parts and mirror images."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""resize: each method is a weighted mean of pixels, whose weights are computed here as matrices in float64."""
+"""resize: each method is a weighted mean of pixels, with weights computed here as matrices in float64."""
 
 import threading
 
@@ -89,7 +89,7 @@ def test_methods(method, shape, size, dtype):
     wanted = expected(images, size, method)
     if dtype == np.uint8:
         wanted = wanted.clip(0, 255)
-    tolerance = 0.52 if dtype == np.uint8 else 0.02  # float32 holds positions of pixels
+    tolerance = 0.52 if dtype == np.uint8 else 0.02  # float32 holds pixel positions
     np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance + (0.3 if method is bicubic else 0))
 
 

@@ -1,4 +1,4 @@
-"""Producers whose thread nobody has started: a loop computes their elements, and needs neither thread nor queue."""
+"""Producers with a thread not yet started: a loop computes their elements, with neither thread nor queue."""
 
 import gc
 import threading
@@ -131,7 +131,7 @@ class TestStatistics:
             assert (stage.elements, stage.progress.position) == (15, 15)
 
     def test_a_report_while_a_producer_is_made(self, monkeypatch):
-        """The locks that it makes stand for another thread."""
+        """Its locks stand for another thread."""
         reports, make = [], threading.RLock
 
         def lock():

@@ -1,4 +1,4 @@
-"""limit_epochs: how often something may be evaluated."""
+"""limit_epochs: how often a value may be evaluated."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""Elements of producers by number: in iterators, without thread and queue; shares of hosts; states.
+"""Producers' elements by index: in iterators, without thread and queue; shards of hosts; states.
 
-In a function that an iterator calls, producers compute their elements.
+In a function called by an iterator, producers compute their elements.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from orchestration import drain, fresh_collection, no_thread_left, threads_since
 
 import pipeline
 from pipeline import Coordinator, InvalidArgumentError, OutOfRangeError
-from pipeline._random import permutation  # TensorFlow's order of a shuffle
+from pipeline._random import permutation  # TensorFlow's order for a shuffle
 
 SEEDED = {"shuffle": True, "seed": 7}
 PLAIN = {"shuffle": False}
@@ -47,7 +47,7 @@ def things(**options):
 
 
 def within(body):
-    """Call a function within `next` of an iterator; return what it returns."""
+    """Call a function within an iterator's `next` and return its result."""
     return next(iter(pipeline.dataset(lambda: (body(),))))[0]
 
 
@@ -58,7 +58,7 @@ def ended(take):
 
 
 def by_thread(queue, take):
-    """What `take` gives when the producer's thread fills the queue; and the error at the end."""
+    """Return the elements that `take` gets from the producer's thread, and the error at the end."""
     coord = Coordinator()
     threads = queue.runner.create_threads(coord=coord, daemon=True, start=True)
     got = drain(take)

@@ -1,4 +1,4 @@
-"""range_input_producer, and what all producers share: blocks, large epochs, messages at the end."""
+"""range_input_producer, and features common to all producers: blocks, large epochs, messages at the end."""
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ class TestBlock:
 
     def test_waits_for_the_first(self, running):
         queue = range_input_producer(4, num_epochs=1, shuffle=False)
-        queue.enqueue(7)  # so that a dequeue has somebody to wait for, before the runner starts
+        queue.enqueue(7)  # so that a dequeue can wait before the runner starts
         assert queue.block(3).tolist() == [7]
         call = start_blocked(queue, "block", 3)
         running(queue)

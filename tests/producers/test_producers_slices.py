@@ -1,4 +1,4 @@
-"""slice_input_producer: rows of arrays as examples."""
+"""slice_input_producer: array rows as examples."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ class TestExamples:
         assert source.queue.stats().capacity == 7
         assert slice_input_producer([LABELS]).queue.stats().capacity == 32
         assert repr(source) == f"<slice_input_producer 'slices': 2 arrays of {len(IMAGES)} rows, num_epochs=None>"
-        assert slice_input_producer([np.zeros(0)], num_epochs=1)  # not whether there are rows
+        assert slice_input_producer([np.zeros(0)], num_epochs=1)  # the number of rows is not checked
 
     def test_components_cannot_be_had_alone(self):
         source = slice_input_producer([IMAGES, LABELS])

@@ -1,4 +1,4 @@
-"""tf.train.Example: bytes as TensorFlow writes them, and what the messages take."""
+"""tf.train.Example: bytes as TensorFlow writes them, and accepted arguments."""
 
 import contextlib
 import copy
@@ -142,7 +142,7 @@ class TestMessages:
     def test_one_list_at_a_time(self):
         feature = Feature(int64_list=Int64List(value=[1]))
         assert feature.HasField("int64_list")
-        assert len(feature.float_list.value) == 0  # a look changes nothing
+        assert len(feature.float_list.value) == 0  # reading a field changes nothing
         assert feature.WhichOneof("kind") == "int64_list"
         feature.float_list.value.append(0.5)
         assert feature.WhichOneof("kind") == "float_list"

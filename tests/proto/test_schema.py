@@ -69,7 +69,7 @@ def test_fields_that_are_not_modelled_come_back():
     assert tf.ConfigProto.FromString(data).SerializeToString() == data
 
 
-# TensorFlow and users register their own classes of these names in protobuf's default pool, before or after.
+# TensorFlow and users register their own classes with these names in protobuf's default pool, before or after.
 IN_ONE_PROCESS = """
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 def theirs():

@@ -1,4 +1,4 @@
-"""Files that are not what they should be: too long, too well packed, endless, changing, oddly named."""
+"""Broken files: too long, compressed too well, endless, changing, oddly named."""
 
 import contextlib
 import gzip
@@ -50,7 +50,7 @@ def records(name, values, packing=""):
 
 
 def read_on(reader, queue, take, values):
-    """Add what is read until an error, by `_read_ahead`, as the drop-in's runners read."""
+    """Append the records that `_read_ahead` reads before an error, as the drop-in's runners do."""
     while True:
         values += reader._read_ahead(queue, take).values
 
@@ -176,7 +176,7 @@ def test_file_without_an_end():
 
 
 def test_file_that_is_larger_than_what_is_in_it():
-    """A file with a hole: its size says nothing of the disk, and must not be taken for memory."""
+    """Memory use must not follow the apparent size of a sparse file."""
     with open("hole", "wb") as file:
         file.truncate(1 << 40)
     with memory_below(4 * MIB):
@@ -204,7 +204,7 @@ def test_file_that_shrinks_while_it_is_read():
 
 
 def test_database_that_shrinks_while_it_is_read():
-    """The lmdb package maps the file into memory, where this ends the process."""
+    """The lmdb package maps the file into memory, so truncation kills the process."""
     lmdb = pytest.importorskip("lmdb")
     with lmdb.open("f", subdir=False) as environment, environment.begin(write=True) as transaction:
         for i in range(1000):
@@ -286,7 +286,7 @@ def test_pipe_without_an_end_is_bounded():
     os.mkfifo("pipe")
     call = run_in_thread(TextLineReader(max_record_bytes=MIB).read, closed_queue(["pipe"]))
     with open("pipe", "wb", buffering=0) as pipe:
-        os.set_blocking(pipe.fileno(), False)  # nobody reads on after the error
+        os.set_blocking(pipe.fileno(), False)  # nothing reads on after the error
         while call.alive():
             pipe.write(b"x" * 65536)
         with pytest.raises(ResourceExhaustedError, match="line 1 of pipe"):

@@ -1,4 +1,4 @@
-"""Every reader and decoder on bytes that are nearly right, and on any bytes; `make fuzz` goes on for longer."""
+"""Every reader and decoder on slightly damaged and on random bytes; `make fuzz` runs longer."""
 
 import pytest
 

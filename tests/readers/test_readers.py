@@ -1,4 +1,4 @@
-"""TextLineReader, and what all readers share."""
+"""TextLineReader, and behaviour common to all readers."""
 
 import os
 import sys
@@ -40,7 +40,7 @@ def _files(tmp_path, monkeypatch):
 
 
 def read_all(names, **arguments):
-    """All records of the files, as text `key value`."""
+    """Return all records in the files, as text `key value`."""
     reader, queue = TextLineReader(**arguments), closed_queue(names)
     return [b" ".join(record) for record in drain(lambda: reader.read(queue))]
 
@@ -104,7 +104,7 @@ def test_counters_see_the_end_of_a_file_with_the_read_after_it():
 def test_counters_and_blocks():
     reader, queue = TextLineReader(), closed_queue("aa")
     counts = []
-    for n in (4, 3, 3):  # all of a file is not yet its end
+    for n in (4, 3, 3):  # all bytes are read, but the end is not reached yet
         reader.read_up_to(queue, n)
         counts.append((reader.num_records_produced(), reader.num_work_units_completed()))
     assert counts == [(4, 0), (7, 1), (8, 2)]
@@ -237,7 +237,7 @@ def test_open_file_is_closed_with_its_reader(tmp_path):
 
 @pytest.mark.parametrize("kept", ["opening._Local(b'h')", "lmdb.LMDBReader()"])
 def test_a_file_that_outlives_the_modules_is_closed_silently(kept):
-    """At its end the interpreter empties the modules that something keeps, the one that was imported first at last."""
+    """At exit Python clears the modules still referenced, in reverse import order."""
     done = run_script(f"""
 import os, sys, types
 first = sys.modules["first"] = types.ModuleType("first")
@@ -281,7 +281,7 @@ class TestKeys:
     ids=["lines", "fixed", "whole"],
 )
 def test_bytes_read(tmp_path, make, content):
-    """Of all files, also of those that are closed; nothing before the first."""
+    """The count covers all files, including closed ones, and is zero before the first."""
     paths = [tmp_path / name for name in "abc"]
     for path in paths:
         path.write_bytes(content)

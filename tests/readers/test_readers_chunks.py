@@ -1,4 +1,4 @@
-"""TextLineReader at the seams: a file is read in chunks, and no result may show where they end."""
+"""TextLineReader at chunk boundaries: files are read in chunks, without any effect on results."""
 
 from unittest import mock
 
@@ -12,7 +12,7 @@ from pipeline.files.read_buffer import ReadBuffer
 
 
 def expected(content, skip):
-    """The lines of a file, by the rules."""
+    """Return a file's lines, by the rules."""
     *lines, last = content.split(b"\n")
     lines = [line[:-1] if line.endswith(b"\r") else line for line in lines]
     last = last[:-1] if last.endswith(b"\r") else last

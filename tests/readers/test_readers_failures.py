@@ -1,4 +1,4 @@
-"""Every reader on a file that is missing, empty, corrupt, a directory or not to be read; raising and skipping."""
+"""Every reader on a file that is missing, empty, corrupt, a directory or unreadable; raising and skipping."""
 
 import errno
 import os

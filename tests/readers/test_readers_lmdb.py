@@ -1,7 +1,7 @@
 """LMDBReader.
 
-`_file`, its descriptor, and `_root`, the page of a tree, are private: nobody else knows whether a file is open, and the
-reader has no databases within a database.
+`_file`, its descriptor, and `_root`, a tree's root page, are private: only they show whether a file is open, and the
+reader does not support nested databases.
 """
 
 import os
@@ -72,7 +72,7 @@ def test_reader_that_is_forgotten_or_reset_closes_the_file():
 
 def test_environment_that_is_open_for_writing_can_be_read():
     with lmdb.open("d") as environment:
-        transaction = environment.begin(write=True)  # without `with`: lmdb 1.8 does not end one that is committed
+        transaction = environment.begin(write=True)  # without `with`: lmdb 1.8 does not end a committed one
         transaction.put(b"0000", b"not yet")
         assert read_block(LMDBReader(), "d")[1][0] == b"value 0"
         transaction.commit()
@@ -81,7 +81,7 @@ def test_environment_that_is_open_for_writing_can_be_read():
 
 @pytest.mark.parametrize("flags", [{}, {"dupfixed": True}, {"integerkey": True}])
 def test_several_values_of_a_key(flags):
-    """As the cursor of the lmdb package gives them, for few values, on one page, and for many, in a tree."""
+    """Records match those from the lmdb package's cursor, both for few values on one page and for many in a tree."""
     keys = [(i * 7).to_bytes(8, "little") if "integerkey" in flags else b"%d" % i for i in range(40)]
     rng = random.Random(1)
     with lmdb.open("several", max_dbs=1) as environment:
@@ -95,7 +95,7 @@ def test_several_values_of_a_key(flags):
     with open("several/data.mdb", "rb") as file:
         pages = LMDBFile(file.fileno(), 1 << 20)
         [(name, record)] = pages.entries()
-        pages._root = int.from_bytes(record[40:], "little")  # a database within is an entry of the main one
+        pages._root = int.from_bytes(record[40:], "little")  # a nested database is an entry in the main one
         assert name == b"named"
         assert list(pages.entries()) == expected
 
@@ -132,7 +132,7 @@ def test_truncated_or_foreign_file(tmp_path, size):
 
 
 def fill(path, seed):
-    """A database in which entries came and went; return those that are left."""
+    """Write a database with insertions and deletions; return the remaining entries."""
     rng = random.Random(seed)
     with lmdb.open(path, map_size=1 << 26, sync=False, subdir=False) as environment:
         for _ in range(12):

@@ -1,4 +1,4 @@
-"""Readers between a queue of files and a queue of batches."""
+"""Readers between a queue of files and a batch queue."""
 
 import pytest
 from orchestration import fresh_collection, no_thread_left
@@ -21,7 +21,7 @@ def _files(tmp_path, monkeypatch):
 
 
 def start(names, reader, threads=1, epochs=1):
-    """A coordinator and the queue of records, filled by threads."""
+    """Return a coordinator and the record queue, filled by threads."""
     files = string_input_producer(list(names), num_epochs=epochs, shuffle=False)
     queue = FIFOQueue(64, "string", [()])
     pipeline.add_queue_runner(QueueRunner(queue, [lambda: queue.enqueue(reader.read(files).value)] * threads))

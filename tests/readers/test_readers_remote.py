@@ -23,7 +23,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(name="url")
 def _url():
-    """A directory of its own."""
+    """Make a separate directory."""
     return f"memory://d{next(_numbers)}"
 
 
@@ -105,7 +105,7 @@ print(reader.read(queue).value)
 
 
 def test_a_library_that_fsspec_needs_is_missing(monkeypatch):
-    """The URL is named: fsspec's error knows only its own class."""
+    """The error names the URL; fsspec's own error has only its class."""
     known = {"class": "no_such_library.FileSystem", "err": "Install no_such_library to read them"}
     monkeypatch.setitem(importlib.import_module("fsspec.registry").known_implementations, "none", known)
     text = (

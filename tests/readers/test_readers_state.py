@@ -1,4 +1,4 @@
-"""WholeFileReader and IdentityReader, whose state can be saved."""
+"""WholeFileReader and IdentityReader save and restore their state."""
 
 import pytest
 from hypothesis import given

@@ -1,6 +1,6 @@
-"""Texts cut into lines, compared with what `bytes.split` gives.
+"""Texts split into lines, compared with `bytes.split`.
 
-The compiled function is private; readers call it for parts of what they have read.
+The compiled function is private; readers call it on parts of their input.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""TFRecordReader on files that are cut, corrupt, or compressed in another way."""
+"""TFRecordReader on files that are truncated, corrupt, or compressed another way."""
 
 import logging
 import random
@@ -126,7 +126,7 @@ def test_well_packed_file_is_read_in_little_memory(tmp_path):
             writer.write(bytes(1_000_000))
     assert path.stat().st_size < 200_000
     reader, queue = TFRecordReader(options="GZIP"), closed_queue([path])
-    assert reader.read(queue).value == bytes(1_000_000)  # and imports what it needs
+    assert reader.read(queue).value == bytes(1_000_000)  # imports its dependencies
     with memory_below(8_000_000):
         for _ in range(59):
             assert reader.read(queue).value == bytes(1_000_000)
@@ -150,7 +150,7 @@ def test_empty_file(tmp_path, content, options):
 @pytest.mark.parametrize("options", ["GZIP", "ZLIB"])
 def test_compressed_file_that_ends_too_early_gives_what_it_holds(tmp_path, content, options):
     packed = PACK[options](content)
-    (tmp_path / "f").write_bytes(packed[:-3])  # all the data is there, but not all of the checksum
+    (tmp_path / "f").write_bytes(packed[:-3])  # all data is there, but the checksum is cut
     reader, queue = TFRecordReader(options=options), closed_queue(["f"])
     assert [reader.read(queue).value for _ in RECORDS] == RECORDS
     stuck(reader, queue, r"inflate\(\) failed for f: the compressed data ends too early")

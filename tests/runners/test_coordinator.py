@@ -1,4 +1,4 @@
-"""Coordinator: what a request to stop records, and who hears of it."""
+"""Coordinator: what a stop request records, and which threads see it."""
 
 import sys
 import threading
@@ -268,8 +268,9 @@ class Slotted(OSError):
 
 
 class TestSeveralThreads:
-    """Each thread that asks raises what was reported. Raising changes an exception, and without the GIL
-    nothing keeps threads apart that do so with the same one: CPython then frees its traceback twice, and crashes."""
+    """Each thread that joins raises the reported error. Raising modifies an exception, and without the GIL several
+    threads could do so with the same one: CPython would free its traceback twice, and crash.
+    """
 
     def told(self, coord):
         def ask():
@@ -336,7 +337,7 @@ def test_wait_for_stop():
 
 
 def test_a_wait_that_a_cleared_stop_ends():
-    """It went on waiting for the next one. `_bells` is private: the thread waits."""
+    """The thread must not wait for its next call. The private `_bells` shows that the thread waits."""
     coord = Coordinator()
     call = run_in_thread(coord.wait_for_stop)
     wait_until(lambda: coord._stop._bells, "the thread to wait")

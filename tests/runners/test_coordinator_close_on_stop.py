@@ -1,4 +1,4 @@
-"""Coordinator.close_on_stop: a stop closes the queues that threads of the user's own fill, and says why."""
+"""Coordinator.close_on_stop: a stop closes queues filled by the user's own threads, with its reason."""
 
 import gc
 import logging
@@ -23,7 +23,7 @@ def _threads_end():
 
 
 def fill(coord, queue, values, error):
-    """The thread of a user: enqueues, then fails."""
+    """A user's thread: enqueues, then fails."""
     with coord.stop_on_exception():
         for value in values:
             queue.enqueue(value)
@@ -31,7 +31,7 @@ def fill(coord, queue, values, error):
 
 
 def end_of(queue):
-    """The error that ends the queue."""
+    """Return the queue's final error."""
     with pytest.raises(OutOfRangeError) as caught:
         queue.dequeue()
     return caught.value
@@ -123,7 +123,7 @@ class TestMoments:
 
 
 class Stubborn(FIFOQueue):
-    """A queue whose `close` raises, as often as there are errors."""
+    """A queue whose `close` raises each given error in turn."""
 
     errors = ()
 
@@ -199,7 +199,7 @@ class TestGarbage:
         kept = coord.close_on_stop(FIFOQueue(9, "int64", ()))
         for _ in range(100):
             coord.close_on_stop(FIFOQueue(9, "int64", ()))
-        assert len(coord._tied) <= 3  # only here and in memory could one see that it keeps the others
+        assert len(coord._tied) <= 3  # only this test and its memory use show that it keeps the others
         coord.request_stop()
         assert kept.is_closed()
         assert not coord._tied  # as above

@@ -1,4 +1,4 @@
-"""Coordinator.join: whom it waits for, and its outcomes."""
+"""Coordinator.join: the threads it waits for, and its outcomes."""
 
 import re
 import threading

@@ -9,7 +9,7 @@ from pipeline import Coordinator, LooperThread
 
 
 class Loop(LooperThread):
-    """Notes what is called; stops the coordinator after `calls` calls of run_loop."""
+    """Records its calls; stops the coordinator after `calls` calls to run_loop."""
 
     def __init__(self, coord, interval, calls):
         super().__init__(coord, interval)
@@ -56,7 +56,7 @@ def test_stop_before_start_calls_only_the_hooks(interval):
 
 
 def test_missed_calls_are_made_up_for(monkeypatch):
-    """On a clock that only the test turns: a first call of 0.25 s is followed by the calls due meanwhile, unwaited."""
+    """The test alone advances the clock: after a first call of 0.25 s, overdue calls follow without waiting."""
     coord = Coordinator()
     clock, waits = [100.0], []
     monkeypatch.setattr("time.monotonic", lambda: clock[0])

@@ -1,4 +1,4 @@
-"""A Coordinator as a context manager: leaving the block stops the threads, joins them, and raises what one reported."""
+"""A Coordinator as a context manager: leaving the block stops the threads, joins them, and raises a reported error."""
 
 import threading
 import traceback
@@ -18,7 +18,7 @@ def _nothing_left():
 
 
 def started(coord, target):
-    """A thread that is registered with the Coordinator and passes it what the target raises."""
+    """A thread registered with the Coordinator, which passes on its target's errors."""
 
     def run():
         with coord.stop_on_exception():
@@ -59,7 +59,7 @@ class TestLeft:
             coord.wait_for_stop()
 
     def test_what_a_thread_raised_at_the_stop(self):
-        """It stops for no error, so that of the thread comes too late, as with `request_stop` and `join`."""
+        """The block stops without an error, so the thread's error is too late, as with `request_stop` and `join`."""
         with Coordinator() as coord:
             started(coord, lambda: coord.wait_for_stop() and fail(KeyError("late")))
 
@@ -70,7 +70,7 @@ class TestLeft:
         assert coord.joined
 
     def test_threads_that_do_not_end(self, monkeypatch):
-        monkeypatch.setattr(pipeline.runners.coordinator, "_GRACE", 0.0)  # nobody waits two minutes
+        monkeypatch.setattr(pipeline.runners.coordinator, "_GRACE", 0.0)  # no two-minute wait
         go = threading.Event()
         try:
             with raises(RuntimeError, "Coordinator stopped with threads still running: stubborn"):
@@ -107,7 +107,7 @@ class TestTheBlockRaises:
             fail(OutOfRangeError(None, None, "the end"))
 
     def test_what_it_followed_from_is_raised(self):
-        """The queue's error says that a thread failed; that error itself is what matters."""
+        """The queue's error mentions a failed thread; the thread's own error matters."""
         with raises(KeyError, "'of a thread'") as caught, Coordinator() as coord:
             queue = coord.close_on_stop(FIFOQueue(9, "int64", [()]))
             started(coord, lambda: fail(KeyError("of a thread")))
@@ -122,7 +122,7 @@ class TestTheBlockRaises:
         assert type(caught.value.__context__) is ValueError
 
     def test_a_thread_that_does_not_end_hides_nothing(self, monkeypatch):
-        monkeypatch.setattr(pipeline.runners.coordinator, "_GRACE", 0.0)  # nobody waits two minutes
+        monkeypatch.setattr(pipeline.runners.coordinator, "_GRACE", 0.0)  # no two-minute wait
         go = threading.Event()
         try:
             with raises(KeyError, "'of the block'"), Coordinator() as coord:

@@ -1,4 +1,4 @@
-"""QueueRunner: its constructor, its threads, and the list of runners."""
+"""QueueRunner: its constructor, its threads, and the global list."""
 
 import functools
 import logging
@@ -228,7 +228,7 @@ class TestCollection:
         runner = runner or QueueRunner(FIFOQueue(1, "int32"), [print])
         with raises(TypeError, f"add_queue_runner: {text}"):
             pipeline.add_queue_runner(runner, *rest)
-        [batch] = pipeline.batch([1, 2], 2)  # which looks at the list
+        [batch] = pipeline.batch([1, 2], 2)  # it reads the list
         assert batch.tolist() == [1, 2]
 
     def test_reset_empties_the_list(self, caplog):

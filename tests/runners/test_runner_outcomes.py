@@ -1,4 +1,4 @@
-"""QueueRunner: what becomes of queue, coordinator and threads, for each way in which enqueue ops end."""
+"""QueueRunner: outcomes for queue, coordinator and threads, for each way in which enqueue ops end."""
 
 import logging
 import threading
@@ -27,7 +27,7 @@ def _threads_end():
 
 @pytest.fixture
 def unraised(monkeypatch):
-    """What threads ended with."""
+    """Errors that ended threads."""
     errors = []
     monkeypatch.setattr(threading, "excepthook", lambda args: errors.append(args.exc_value))
     return errors
@@ -155,7 +155,7 @@ class TestOtherErrors:
         assert not queue.is_closed()
         go.set()
         threads[1].join()
-        assert queue.is_closed()  # the count came to 0 in the thread that reached the end
+        assert queue.is_closed()  # the count reached 0 in the thread at the end
 
     def test_last_without_coordinator_leaves_the_queue_open(self, error, unraised):
         go = threading.Event()
@@ -238,7 +238,7 @@ def test_errors_are_logged_only_where_nobody_else_hears(unraised, caplog):
 
 
 def test_selected_queue_that_went_missing_does_not_hide_the_error(unraised):
-    """The index of the queue goes out of range in the middle: closing it cannot work, and matters to nobody."""
+    """The queue's index becomes invalid during the run: closing it fails, without consequences."""
     coord, index = Coordinator(), np.array(1)
     queue = QueueBase.from_list(index, [FIFOQueue(3, "int32", name=name) for name in "ab"])
 

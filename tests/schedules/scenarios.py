@@ -1,7 +1,7 @@
-"""Scenarios: small programs of threads, each with what must be true in every order of their steps.
+"""Scenarios: small programs with threads and an assertion for every order of their steps.
 
-A scenario gets the schedule and a generator that chooses its sizes. A thread that is left over, or a wait for what
-never comes, fails by itself, as a deadlock.
+A scenario gets the schedule and a generator for its sizes. A leftover thread or an endless wait fails by itself, as a
+deadlock.
 """
 
 import itertools
@@ -21,15 +21,15 @@ from pipeline.stages import crew, prefetch
 from pipeline.sync import ending, stop_flag
 from pipeline.workers import pool, threads
 
-QUICK = 0.09  # virtual seconds that may pass: less than the shortest look that would hide a lost wake-up
+QUICK = 0.09  # permitted virtual seconds: less than the shortest poll, which would hide a lost wake-up
 
 
 class Odd(Exception):
-    """What functions of scenarios raise."""
+    """Raised by functions in scenarios."""
 
 
 def started(function, *args):
-    """Run a function in a thread, which is part of the schedule."""
+    """Run a function in a thread that is part of the schedule."""
     thread = threading.Thread(target=function, args=args, name=function.__name__, daemon=True)
     thread.start()
     return thread
@@ -55,7 +55,7 @@ def taken(batches, found, stop=None):
 
 
 def queue_history(schedule, draw, classes=None, model=None):
-    """Calls of two to four threads, all kinds of queues: one order of the model's steps explains their results."""
+    """Two to four threads call queues of all kinds: one order of the model's steps explains their results."""
     made = plan(draw.randrange(10**6))._replace(width=0)
     subject = Subject(made, scheduled_queues(schedule) if classes is None else classes)
     count = draw.randint(2, 4)
@@ -87,7 +87,7 @@ def queue_history(schedule, draw, classes=None, model=None):
 
 
 def prefetched(schedule, draw):
-    """A prefetch gives what its input gives, and each state leads to the next element."""
+    """A prefetch returns its input, and each state leads to the next element."""
     n, ahead = draw.randrange(6), draw.randint(1, 3)
     data = pipeline.dataset(list(range(n))).prefetch(ahead)
     with iter(data) as batches:
@@ -99,7 +99,7 @@ def prefetched(schedule, draw):
 
 
 def prefetch_closed(schedule, draw):
-    """Another thread closes: the one that takes gets the first elements, and then the end or an error, at once."""
+    """Another thread closes: the consumer gets the first elements, and then the end or an error, at once."""
     n, late = draw.randint(1, 6), draw.randrange(3)
     batches = iter(pipeline.dataset(list(range(n))).prefetch(draw.randint(1, 2)))
     found = []
@@ -117,7 +117,7 @@ def prefetch_closed(schedule, draw):
 
 
 def slow_prefetch_closed(schedule, draw):
-    """While the input is slow to come, a close wakes the thread that waits for it at once."""
+    """A close wakes the thread waiting for slow input at once."""
     slow, times = draw.randrange(2), {}
 
     def source():
@@ -134,7 +134,7 @@ def slow_prefetch_closed(schedule, draw):
         times["ended"] = schedule.now
 
     def closing():
-        schedule.sleep(1.03)  # between two looks of the thread that waits
+        schedule.sleep(1.03)  # between two polls of the waiting thread
         times["closed"] = schedule.now
         batches.close()
 
@@ -144,7 +144,7 @@ def slow_prefetch_closed(schedule, draw):
 
 
 def prefetch_fails(schedule, draw):
-    """An error of the input comes after the elements before it, and then the end."""
+    """The input's error follows the elements before it, and then the end."""
     n = draw.randrange(5)
 
     def source():
@@ -180,7 +180,7 @@ def prefetch_times_out(schedule, draw):
 
 
 def shared_iterator(schedule, draw):
-    """Threads that share an iterator: each element goes to one of them."""
+    """Threads with a common iterator: each element goes to exactly one."""
     n = draw.randint(1, 7)
     data = pipeline.dataset(list(range(n)))
     batches = iter(data.prefetch(2) if draw.random() < 0.5 else data)
@@ -191,7 +191,7 @@ def shared_iterator(schedule, draw):
 
 
 def workers(schedule, draw):
-    """Threads compute in order, whatever fails; with on_error='skip' the rest is there."""
+    """Threads compute in order, even after failures; with on_error='skip' the rest is complete."""
     n, bad = draw.randint(1, 8), draw.randrange(10)
     skips = draw.random() < 0.5
 
@@ -211,7 +211,7 @@ def workers(schedule, draw):
 
 
 def unordered_workers(schedule, draw):
-    """Without an order each result comes once."""
+    """Each unordered result arrives once."""
     n = draw.randint(1, 8)
 
     def function(number):
@@ -223,7 +223,7 @@ def unordered_workers(schedule, draw):
 
 
 def workers_closed(schedule, draw):
-    """An iterator with workers is closed by another thread: all threads end."""
+    """Another thread closes an iterator with workers: all threads end."""
     n = draw.randint(1, 6)
 
     def function(number):
@@ -238,7 +238,7 @@ def workers_closed(schedule, draw):
 
 
 def executor(schedule, draw):
-    """Every future of an executor ends, with its result or cancelled, and so do its threads."""
+    """Every future in an executor ends, with its result or cancelled, and so do its threads."""
     n, cancels = draw.randint(1, 5), draw.random() < 0.3
     made = pipeline.threads(2)
     futures = []
@@ -266,7 +266,7 @@ def executor(schedule, draw):
 
 
 def bounded_executor(schedule, draw):
-    """No more threads run than there are workers."""
+    """At most as many threads run as there are workers."""
     count, running, most = draw.choice([1, 2]), [], []
     made = pipeline.threads(count)
 
@@ -290,7 +290,7 @@ def bounded_executor(schedule, draw):
 
 
 def flag(schedule, draw):
-    """Whoever waits for a flag is woken when it is set."""
+    """Setting a flag wakes every waiting thread."""
     made, found = stop_flag.StopFlag(), []
 
     def waiting():
@@ -304,7 +304,7 @@ def flag(schedule, draw):
 
 
 def coordinator_stops(schedule, draw):
-    """The first error that is reported is the one that `join` raises, and all threads end."""
+    """`join` raises the first reported error, and all threads end."""
     coord, reported = pipeline.Coordinator(), []
 
     def failing(number):
@@ -327,7 +327,7 @@ def coordinator_stops(schedule, draw):
 
 
 def coordinator_closes(schedule, draw):
-    """A queue of `close_on_stop` is closed, whether the stop comes before, after or meanwhile."""
+    """A queue in `close_on_stop` is closed, whether the stop comes before, after or meanwhile."""
     coord = pipeline.Coordinator()
     queue = scheduled_queues(schedule)["FIFOQueue"](2, "int64", [()])
     found = []
@@ -348,7 +348,7 @@ def coordinator_closes(schedule, draw):
 
 
 def queue_runner(schedule, draw):
-    """Threads fill a queue until their inputs end; the last one closes it, and nothing is lost or doubled."""
+    """Threads fill a queue until their inputs end; the last one closes it, and no element is lost or doubled."""
     n, count = draw.randrange(4), draw.randint(1, 3)
     queue = scheduled_queues(schedule)["FIFOQueue"](draw.randint(1, 2), "int64", [()])
     inputs = [iter(range(100 * i, 100 * i + n)) for i in range(count)]
@@ -403,7 +403,7 @@ def queue_runner_fails(schedule, draw):
 FILES = tuple(
     each.__file__ for each in (stop_flag, ending, pool, threads, prefetch, crew, iterator, coordinator, runner)
 )
-# By name: the scenario, the seconds that may pass, and the files at whose lines the turn may change.
+# By name: the scenario, its permitted virtual seconds, and the files whose lines may switch threads.
 ALL = {
     each.__name__: each
     for each in (
@@ -430,5 +430,5 @@ SLOW = {"prefetch_times_out", "queue_history", "slow_prefetch_closed"}  # time p
 
 
 def quick(name):
-    """Return the virtual seconds that may pass in a scenario; None for any number."""
+    """Return a scenario's permitted virtual seconds; None permits any number."""
     return None if name in SLOW else QUICK

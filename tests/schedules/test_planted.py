@@ -1,6 +1,6 @@
-"""Faults planted where threads wait, each of a kind that real programs have: schedules find every one.
+"""Planted faults where threads wait, each a kind found in real programs: schedules find them all.
 
-They replace private methods of the product by copies with a fault.
+They replace the product's private methods by faulty copies.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from pipeline.sync.stop_flag import StopFlag
 from pipeline.workers.pool import Promise, WorkerPool
 
 FILES = (*scenarios.FILES, __file__)
-MOST = 400  # schedules among which a fault has to show
+MOST = 400  # schedules in which a fault has to show
 
 
 def set_without_waking(self):
@@ -31,7 +31,7 @@ def set_without_waking(self):
 
 
 def wait_without_second_look(self, seconds):
-    """A lost wake-up: the flag may be set between the look and the wait."""
+    """A lost wake-up: the flag may be set between the check and the wait."""
     bell = stop_flag.threading.Lock()
     bell.acquire()
     self._bells.append(bell)
@@ -39,14 +39,14 @@ def wait_without_second_look(self, seconds):
 
 
 def wake_one(self):
-    """A notify where a notify_all is due."""
+    """A notify instead of a notify_all."""
     self.raised = True
     with contextlib.suppress(IndexError):
         self._bells.popleft().release()
 
 
 def put_without_bell(self, call):
-    """A missed notify: a thread that sleeps does not hear of a call."""
+    """A missed notify: a sleeping thread misses a call."""
     with self._lock:
         if self._closed:
             raise RuntimeError("cannot schedule new futures after shutdown")
@@ -60,7 +60,7 @@ def put_without_bell(self, call):
 
 
 def put_without_lock(self, call):
-    """A check outside of the lock: the threads that sleep are looked at before the call is there."""
+    """A check outside the lock: sleeping threads are counted before the call is queued."""
     woken = self._woken()
     with self._lock:
         if self._closed:
@@ -77,7 +77,7 @@ def put_without_lock(self, call):
 
 
 def take_with_late_clear(self, thread):
-    """A lost wake-up: the bell is silenced after the look for calls."""
+    """A lost wake-up: the bell is cleared after the check for calls."""
     while True:
         call = None
         with self._lock:
@@ -103,7 +103,7 @@ def take_with_late_clear(self, thread):
 
 
 def enter_without_lock(self, thread):
-    """A check outside of the lock: two threads take the last room."""
+    """A check outside the lock: two threads take the last slot."""
     fits = len(self._threads) < self._count
     if fits:
         with self._lock:
@@ -114,7 +114,7 @@ def enter_without_lock(self, thread):
 
 
 def close_without_ring(self, cancel, wait, most=0.0):
-    """A missed notify: threads that sleep do not hear that they shall end."""
+    """A missed notify: sleeping threads do not see the shutdown."""
     with self._lock:
         self._closed = True
         threads, calls = list(self._threads), list(self._calls) if cancel else []
@@ -125,25 +125,25 @@ def close_without_ring(self, cancel, wait, most=0.0):
 
 
 def set_result_without_notify(self, result):
-    """A missed notify: who waits for the result sleeps on."""
+    """A missed notify: the thread waiting for the result keeps sleeping."""
     with self._condition:
         self._result, self._state = result, "FINISHED"
     self._invoke_callbacks()
 
 
 def end_without_waking(rooms, ready):
-    """A missed notify: who waits for an element does not hear that the iterator is closed."""
+    """A missed notify: a consumer does not see that the iterator is closed."""
     for room in rooms:
         room.put(False)
 
 
 def end_without_rooms(rooms, ready):
-    """Threads that wait for room do not hear that they shall end."""
+    """Threads waiting for room do not see the shutdown."""
     ready.put(prefetch._WOKEN)
 
 
 def wait_with_late_clear(self, parts):
-    """A lost wake-up: the bell is silenced after the look at the tasks."""
+    """A lost wake-up: the bell is cleared after the check for tasks."""
     self._clock.check()
     waiting = [each for each in parts if isinstance(each, Task) and not each.future.done()][:1]
     for each in waiting:
@@ -155,12 +155,12 @@ def wait_with_late_clear(self, parts):
 
 
 def next_without_lock(self, timeout):
-    """No lock around the streams of an iterator."""
+    """No lock around an iterator's streams."""
     return self._make(timeout, True)
 
 
 def request_stop_without_lock(self, ex=None):
-    """A check outside of the lock: the second error takes the place of the first."""
+    """A check outside the lock: the second error replaces the first."""
     if not self._stop.is_set():
         with self._lock:
             self._recorded = None if ex is None else (ex[1], ex[1].__traceback__, None)
@@ -176,7 +176,7 @@ def coordinator_stopped(ex):
 
 
 def tie_without_second_look(self, queue):
-    """A lost stop: it may come between the look and the entry."""
+    """A lost stop: it may arrive between the check and the registration."""
     if self._stop.raised:
         queue.close(cancel_pending_enqueues=True)
     else:
@@ -185,7 +185,7 @@ def tie_without_second_look(self, queue):
 
 
 def leave_without_lock(self, sess, worker, at_end=False):
-    """A count without a lock: two threads that leave together count as one, and nobody closes the queue."""
+    """A count without a lock: two threads ending together count as one, and the queue stays open."""
     left = self._runs_per_session.get(self, 0)
     if worker.counted:
         worker.counted = False
@@ -197,7 +197,7 @@ def leave_without_lock(self, sess, worker, at_end=False):
 
 
 def close_before_the_last(self, sess, worker, at_end=False):
-    """Every thread that ends believes that it is the last one, and closes the queue."""
+    """Every ending thread believes it is the last one, and closes the queue."""
     _LEAVE(self, sess, worker, at_end)
     return 0
 
@@ -236,7 +236,7 @@ def test_a_fault_is_found(owner, name, fault, scenario, monkeypatch):
 
 
 def search(scenario, quick):
-    """Run schedules whose turn changes at waits, and others in which it also changes at each line."""
+    """Run schedules that switch at waits, and others that also switch at each line."""
     for first in range(0, MOST, 10):
         schedule.explore(scenario, range(first, first + 10), quick=quick, tries=0)
         schedule.explore(scenario, range(first, first + 10), FILES, quick, tries=0)
@@ -261,7 +261,7 @@ class Unlocked(reference.FIFOQueue):
 
 
 class Silent(reference.FIFOQueue):
-    """Wakes nobody."""
+    """Wakes no thread."""
 
     def flush(self):
         self.change.notify_all = lambda: None
@@ -282,7 +282,7 @@ def test_a_faulty_queue_is_found(cls):
 
 @pytest.mark.parametrize("cls", [histories.LastIn, histories.Impatient], ids=lambda each: each.__name__)
 def test_a_wrong_model_is_found(cls):
-    """So what the compiled queues do is compared."""
+    """The comparison covers the compiled queues too."""
     scenario = functools.partial(scenarios.queue_history, model=histories.mutated(cls))
     scenario.__name__ = "queue_history"
     with pytest.raises(schedule.Failed):

@@ -1,4 +1,4 @@
-"""The scheduler itself: a seed repeats its order, a failure replays and shrinks, waits without an end are found."""
+"""The scheduler itself: a seed repeats its order, a failure replays and shrinks, endless waits are found."""
 
 import random
 import threading
@@ -11,7 +11,7 @@ from pipeline.sync import stop_flag
 
 
 def order(scheduled, draw=None):
-    """Three threads that note their steps; the order is an attribute of the schedule then."""
+    """Three threads record their steps; the order becomes an attribute on the schedule."""
     scheduled.steps_of = []
 
     def step(number):
@@ -47,7 +47,7 @@ def test_scenarios_repeat(name):
         assert found.failure is None
         return found.steps, found.choices
 
-    run(0)  # what is imported or made once
+    run(0)  # one-time imports and caches
     assert [run(seed) for seed in range(5)] == [run(seed) for seed in range(5)]
 
 

@@ -1,4 +1,4 @@
-"""Datasets in programs with types: mypy and pyright, both strict, know what each transformation gives."""
+"""Datasets in typed programs: mypy and pyright, both strict, infer each transformation's result."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_one_example_for_another() -> None:
 
 
 def test_functions_that_do_not_fit_are_found() -> None:
-    """By type checkers, which would say so if an `ignore` here were of no use; nothing is called."""
+    """Type checkers would report an unused `ignore` here; nothing is called."""
     data = pipeline.dataset([1, 2, 3])
     data.map(str.strip)  # type: ignore[arg-type]
     data.filter(str.isdigit)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Programs with types, as users write them: they run, and `make lint` checks them strictly, by mypy and pyright."""
+"""Typed programs, as users write them: they run, and `make lint` checks them strictly, by mypy and pyright."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Makes every call that can block, and blocks in it, to test how programs end.
+"""Makes every blocking call, and blocks in it, to test how programs end.
 
-`blocked_calls.py exit native` blocks a daemon thread in each call and lets the interpreter end. A third argument is the
-file descriptor to which it writes when that happens.
+`blocked_calls.py exit native` blocks a daemon thread in each call and lets Python exit. It reports this on the file
+descriptor given as third argument.
 `blocked_calls.py interrupt drop-in` blocks the main thread in one call after the other and sends this process a SIGINT
-each time. It prints the calls that do not end with KeyboardInterrupt or do not leave everything as it was.
+each time. It prints calls that do not end with KeyboardInterrupt or that change anything.
 
-It replaces private functions: in them a thread is about to wait, and a queue is made.
+It replaces private functions, called when a thread is about to wait and when a queue is made.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ def empty(kind=FIFOQueue, *arguments):
 
 
 def fed_by_nobody():
-    """A batch loop whose thread waits for rows that never come, after the first two."""
+    """A batch loop with a thread waiting for rows that never arrive, after the first two."""
     batches = pipeline.batch(full(FIFOQueue).dequeue, 2)
     next(batches)
     return batches
@@ -49,7 +49,7 @@ def one_of(queue):
 
 
 def native():
-    """Return the native calls that block, by name."""
+    """Return the blocking native calls, by name."""
     looper = pipeline.LooperThread(Coordinator(), None, threading.Event().wait)
     looper.start()
     waiting = Coordinator()
@@ -94,7 +94,7 @@ def native():
 
 
 def drop_in():
-    """Return the calls that block in a session of the drop-in, by name."""
+    """Return the calls that block in a drop-in session, by name."""
     import pipeline.compat.v1 as tf
 
     tf.reset_default_graph()
@@ -146,7 +146,7 @@ def drop_in():
     coord = tf.train.Coordinator()
     tf.train.start_queue_runners(session, coord)
     threading.Thread(target=lambda: ended(lambda: session.run(behind)), daemon=True).start()
-    wait_for_waits(1 + 1 + 1)  # of two threads of one runner, one waits for its turn
+    wait_for_waits(1 + 1 + 1)  # one of the runner's two threads waits for its turn
     calls = {name: lambda fetch=fetch: session.run(fetch) for name, fetch in fetches.items()}
     limit = tf.RunOptions(timeout_in_ms=10**9)
     calls["dequeue with a timeout"] = lambda: session.run(fetches["dequeue"], options=limit)
@@ -161,12 +161,12 @@ def ended(call):
         call()
 
 
-reached = set()  # threads that are about to wait
+reached = set()  # threads about to wait
 made = []  # weak references to all queues
 
 
 def note_waits():
-    """Note which threads are about to wait, and which queues there are."""
+    """Record threads about to wait, and all queues."""
 
     def noting(wait):
         def noted(*arguments, **options):
@@ -194,22 +194,22 @@ def note_waits():
 
 
 def wait_for_waits(count):
-    """Wait until this many calls of other threads wait in queues, so that their state no longer changes."""
+    """Wait until this many calls in other threads wait in queues, so that their state no longer changes."""
     while sum(sum(queue.stats()[-2:]) for queue in queues_of_all()) != count:
         time.sleep(0.001)
 
 
 def queues_of_all():
-    """Return all queues that are ready to be used.
+    """Return all queues that are ready for use.
 
-    They are not looked for among the objects of the collector: in these are tuples that other threads are still making,
-    and whose making fails once somebody has seen them ("bad argument to internal function").
+    They are not taken from the collector's objects. Those include unfinished tuples in other threads, and a second
+    reference makes their construction fail ("bad argument to internal function").
     """
     return [queue for each in made.copy() if (queue := each()) is not None]
 
 
 def states():
-    """Return the elements and the waiting calls of each queue."""
+    """Return each queue's elements and waiting calls."""
     return {id(queue): (queue.size(), queue.stats()[-2:]) for queue in queues_of_all()}
 
 
@@ -225,9 +225,9 @@ def exit_blocked(calls):
 
 
 def asleep(thread):
-    """Whether a thread waits, as far as the system says so.
+    """Return whether a thread waits, according to the system.
 
-    Locks of Python do not notice a signal that comes between Python's last look and the wait itself; queues do.
+    Python's locks miss a signal between their last check and the wait itself; queues do not.
     """
     with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/stat") as stat:
         return stat.read().rpartition(")")[2].split()[0] == "S"
@@ -244,7 +244,7 @@ def interrupt_each(calls):
         os.kill(os.getpid(), signal.SIGINT)
         for each in iter(lost.get, None):
             if each.exc_type is KeyboardInterrupt and getattr(each.object, "__module__", "") == "_weakrefset":
-                # It struck what the interpreter calls as objects go, between any two steps, and which drops it.
+                # It interrupted a finalizer, called by Python between any two steps, which drops the exception.
                 os.kill(os.getpid(), signal.SIGINT)
             else:
                 sys.__unraisablehook__(each)
@@ -253,7 +253,7 @@ def interrupt_each(calls):
     for name, call in calls.items():
         before = {key: state for key, state in states().items() if key in set(map(id, kept))}
         lost = queues.SimpleQueue()
-        sys.unraisablehook = lost.put  # no Python code, which the signal that comes next could strike
+        sys.unraisablehook = lost.put  # no Python code, because the next signal could interrupt it
         sender = threading.Thread(target=interrupt, args=(lost,), daemon=True)
         sender.start()
         reached.discard(main)
@@ -279,7 +279,7 @@ def main():
     note_waits()
     calls = {"native": native, "drop-in": drop_in}[where]()
     {"exit": exit_blocked, "interrupt": interrupt_each}[what](calls)
-    for number in report:  # a file descriptor that is told when the main thread ends
+    for number in report:  # a file descriptor written to when the main thread ends
         os.write(int(number), str(time.monotonic()).encode())
 
 

@@ -1,4 +1,4 @@
-"""Runs deterministic loops whose functions and consumers wait at random; there must be one order: `make resume`."""
+"""Runs deterministic loops with random waits in functions and consumers; the order must not change: `make resume`."""
 
 import collections
 import pathlib
@@ -10,7 +10,7 @@ import resumable
 
 
 def ends(kind, folder, threads, rng):
-    """Run a loop; return all that must not depend on time: the digests of its batches, and what was delivered."""
+    """Run a loop; return everything that must not depend on time: its batches' digests and delivered examples."""
     wait = resumable.Chaos(True)
     digests = []
     settings = resumable.random_settings(rng, chaos=True)

@@ -1,9 +1,9 @@
 """Ends programs many times over: `make exits`.
 
-Interpreters end while daemon threads are blocked in every call that can block. Each must end with status 0, print
-nothing, and take less than a second from the end of its main thread. A tenth as many runs of `feed` get a SIGINT at a
-random moment; each must end with its report and status 130. And Ctrl-C interrupts loops over batches at every moment at
-which Python checks for it.
+Programs end while daemon threads are blocked in every blocking call. Each must end with status 0, print nothing, and
+take less than a second from its main thread's end. A tenth as many runs of `feed` get a SIGINT at a random moment; each
+must end with its report and status 130. And Ctrl-C interrupts loops over batches at every moment at which Python checks
+for it.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ LIMIT = 60.0
 
 
 def end_blocked(where):
-    """Let an interpreter end with threads blocked in all calls; return status, what it printed, and the seconds."""
+    """End a program with threads blocked in all calls; return its status, output, and seconds."""
     reading, writing = os.pipe()
     try:
         done = subprocess.run(
@@ -54,15 +54,15 @@ def end_blocked(where):
 
 
 def interrupt_feed(seed):
-    """Send SIGINT to a `feed` without end at a random moment; return status, stdout and stderr.
+    """Send SIGINT to an endless `feed` at a random moment; return status, stdout and stderr.
 
-    If it goes on, it shows where its threads are, and ends.
+    If it continues, it prints its threads' stacks, and ends.
     """
     command = [sys.executable, "-c", FEED, "feed", str(DIGITS), "--epochs", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             process.stdout.readline()
-            time.sleep(random.Random(seed).uniform(0, 0.1))  # the moment is at random: nothing is waited for
+            time.sleep(random.Random(seed).uniform(0, 0.1))  # the moment is random, so nothing is awaited
             process.send_signal(signal.SIGINT)
             out, errors = process.communicate(timeout=LIMIT)
         except subprocess.TimeoutExpired:

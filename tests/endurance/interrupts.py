@@ -21,14 +21,14 @@ from pipeline.runners.coordinator import Coordinator
 from pipeline.stages import prefetch, run
 from pipeline.sync.stop_flag import StopFlag
 
-# Signal handlers run after calls, at the start of functions and where loops go round.
+# Signal handlers run after calls, at function starts and at backward jumps in loops.
 LOOKS = {dis.opmap.get(name) for name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "RESUME", "JUMP_BACKWARD")}
 STRUCK = [DatasetIterator, run.Run, run.Clock, prefetch.Fetching, prefetch.Threads, merged.Merging, StopFlag]
 STRUCK += [runner.QueueRunner, WorkerGroup, Watchdog, TypedQueue, Coordinator, registry, runner, iterator, prefetch]
 
 
 class Interrupt(KeyboardInterrupt):
-    """What the handler raises."""
+    """Raised by the handler."""
 
 
 def codes(*owners):
@@ -37,9 +37,9 @@ def codes(*owners):
 
 
 class Striker:
-    """A trace function that raises Interrupt once, the `number`-th time that Python checks for signals in some code.
+    """A trace function that raises Interrupt once, the `number`-th time Python checks for signals in some code.
 
-    0 strikes at none. `seen` says how often it checked.
+    0 never raises. `seen` counts the checks.
     """
 
     def __init__(self, number, struck):
@@ -52,7 +52,7 @@ class Striker:
     def __call__(self, frame, event, _):
         if frame.f_code not in self._codes:
             return None
-        frame.f_trace = self._opcode  # 3.13 traces no opcodes of a function's first call without
+        frame.f_trace = self._opcode  # 3.13 traces no opcodes in a function's first call without
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return self._opcode
 
@@ -63,7 +63,7 @@ class Striker:
         if event == "opcode":
             looked = self._last.get(frame) in LOOKS
             self._last[frame] = code = frame.f_code.co_code[frame.f_lasti]
-            if looked and dis.opname[code] != "PUSH_EXC_INFO":  # the call failed: nobody looks then
+            if looked and dis.opname[code] != "PUSH_EXC_INFO":  # the call failed: Python does not check then
                 self.seen += 1
                 if self.seen == self._number:
                     self.struck = True
@@ -90,9 +90,9 @@ LOOPS = [one_source, several_sources, producer]
 
 
 def interrupted(loop, number, closed):
-    """Run a loop, in a `with` or not, and interrupt it at this moment; return whether the moment came."""
+    """Run a loop, in a `with` or not, and interrupt it at this moment; return whether the moment was reached."""
     striker = Striker(number, codes(*STRUCK))
-    sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
+    sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame requested it before
     sys.settrace(striker)
     try:
         if closed:
@@ -111,10 +111,10 @@ def interrupted(loop, number, closed):
 
 
 def strike(make, closed, first=1, step=1):
-    """Interrupt at every `step`-th moment from the `first` on, each in a loop of its own; return how often."""
+    """Interrupt at every `step`-th moment from the `first` on, each in a separate loop; return the count."""
     number, struck = first, True
     gc.collect()
-    gc.freeze()  # a collection looks only at what a loop has made, not at all that was imported: 10 ms instead of 150
+    gc.freeze()  # a collection then covers only the loop's own objects, not all imports: 10 ms instead of 150
     try:
         while struck:
             with no_thread_left():

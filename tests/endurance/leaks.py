@@ -1,9 +1,9 @@
 """Finds leaks by counting: `make leaks` runs each cycle many times, and nothing may be left.
 
-A cycle makes things, uses them, fails in all ways, and drops them. The program counts after the first cycles and again
-at the end: Python objects that the collector knows, blocks of Python's allocator, threads, open files, and bytes that
-the C allocator has given out. 100,000 cycles show it if each keeps one object, or 5 bytes outside Python's allocator.
-Resident memory says less: it goes up and down by 6 MiB as garbage piles up between collections.
+A cycle makes objects, uses them, fails in all ways, and drops them. The program counts after the first cycles and again
+at the end: Python objects known to the collector, blocks from Python's allocator, threads, open files, and bytes
+allocated by the C allocator. 100,000 cycles reveal one object per cycle, or 5 bytes outside Python's allocator.
+Resident memory reveals less: it varies by 6 MiB as garbage piles up between collections.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ LARGE = np.ones((2, 2**19), np.uint8)  # a batch of it is recycled memory
 
 
 class MallocInfo(ctypes.Structure):
-    """`struct mallinfo2` of glibc."""
+    """`struct mallinfo2` in glibc."""
 
     _fields_ = tuple(
         (name, ctypes.c_size_t)
@@ -46,7 +46,7 @@ class MallocInfo(ctypes.Structure):
 
 
 def allocated():
-    """Bytes that the C allocator has given out; 0 where it does not tell."""
+    """Return the bytes allocated by the C allocator; 0 if it does not report them."""
     info = _malloc_info()
     return info.uordblks + info.hblkhd
 
@@ -55,18 +55,18 @@ _malloc_info = getattr(ctypes.CDLL(None), "mallinfo2", MallocInfo)
 _malloc_info.restype = MallocInfo
 _before, _block = allocated(), bytearray(2**16)
 TELLS = allocated() > _before  # not with other C libraries, nor with a sanitizer in between
-CHANCE = 2**16  # bytes that caches may take
+CHANCE = 2**16  # bytes allowed for caches
 
 
 class Thing:
-    """An object that is part of a cycle of references."""
+    """An object in a reference cycle."""
 
     def __init__(self):
         self.me = self
 
 
 def queues(_):
-    """Queues of all kinds, made, half emptied and dropped."""
+    """Make queues of all kinds, empty half of each and drop them."""
     made = [
         FIFOQueue(8, np.float32, shapes=(3,)),
         RandomShuffleQueue(8, 2, np.float32, shapes=(3,)),
@@ -85,7 +85,7 @@ def queues(_):
 
 
 def recycled(_, queue=FIFOQueue(4, np.uint8, shapes=(2**19,))):  # noqa: B008  # one for all cycles
-    """Large batches, of one queue and of queues that are dropped before them."""
+    """Make large batches, in one queue and in queues dropped before them."""
     queue.enqueue_many([LARGE])
     queue.dequeue_many(2)
     other = FIFOQueue(4, np.uint8, shapes=(2**19,))
@@ -96,7 +96,7 @@ def recycled(_, queue=FIFOQueue(4, np.uint8, shapes=(2**19,))):  # noqa: B008  #
 
 
 def failures(_):
-    """Calls that time out, do not fit or come too late."""
+    """Make calls that time out, do not fit or come too late."""
     queue = FIFOQueue(2, [np.float32, object], shapes=[(3,), ()])
     calls = [
         lambda: queue.dequeue(timeout=0),
@@ -119,7 +119,7 @@ def failures(_):
 
 
 def cancelled(_):
-    """A call that waits in another thread and is cancelled."""
+    """Cancel a call that waits in another thread."""
     queue = FIFOQueue(1, np.int32, shapes=())
     queue.enqueue(1)
 
@@ -134,7 +134,7 @@ def cancelled(_):
 
 
 def runners(number):
-    """QueueRunners that come to the end of their input, or fail."""
+    """Run QueueRunners to the end of their input, or to a failure."""
     coord, queue = Coordinator(), FIFOQueue(4, np.int32, shapes=())
     rest = [1, 2, 3]
 
@@ -152,7 +152,7 @@ def runners(number):
 
 
 def pipelines(number):
-    """A producer, a batch loop, and its end: at the end of the input or before."""
+    """Run a producer and a batch loop to the end of the input, or stop before."""
     names = pipeline.range_input_producer(8, num_epochs=1, seed=1, collection=[])
     batches = pipeline.batch(names.dequeue, 2)
     with batches:
@@ -162,7 +162,7 @@ def pipelines(number):
 
 
 def graphs(number):
-    """Graphs and sessions of the drop-in, with queues, runners, variables and runs that fail."""
+    """Run the drop-in's graphs and sessions, with queues, runners, variables and failing runs."""
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None])
         queue = tf.FIFOQueue(4, [tf.float32], shapes=[[]])
@@ -177,7 +177,7 @@ def graphs(number):
 
 
 def runs(_, session=[]):  # noqa: B006  # one for all cycles
-    """Runs of one session, with the same fetches and with new ones."""
+    """Run one session, with the same fetches and with new ones."""
     if not session:
         with tf.Graph().as_default():
             queue = tf.FIFOQueue(4, [tf.float32], shapes=[[]])
@@ -188,7 +188,7 @@ def runs(_, session=[]):  # noqa: B006  # one for all cycles
 
 
 def graph_pipelines(_):
-    """Batches of a graph, their runners and coordinator."""
+    """Run a graph's batches, with their runners and coordinator."""
     with tf.Graph().as_default(), tf.Session() as session:
         numbers = tf.train.range_input_producer(8, num_epochs=1, shuffle=False).dequeue()
         rows = tf.train.batch([numbers], 4)
@@ -200,7 +200,7 @@ def graph_pipelines(_):
         coord.join(threads)
 
 
-# The share of the requested cycles that each runs: threads and graphs take a hundred times as long as queues.
+# Each cycle's part of the requested count: threads and graphs take a hundred times as long as queues.
 CYCLES = {
     queues: 1.0,
     recycled: 0.2,
@@ -215,7 +215,7 @@ CYCLES = {
 
 
 def settle():
-    """Wait until threads that were told to end are gone, and collect garbage."""
+    """Wait until stopped threads are gone, and collect garbage."""
     deadline = time.monotonic() + 10
     while threading.active_count() > 1 and time.monotonic() < deadline:
         time.sleep(0.001)
@@ -236,7 +236,7 @@ def counted():
 
 
 def growth(cycle, count):
-    """Run a cycle `count` times; return what grew. A tenth more runs come before, or as many as caches and free lists
+    """Run a cycle `count` times; return growth. A tenth more runs come before, or as many as caches and free lists
     take."""
     first = max(count // 10, min(count, 1000))
     for number in range(first):
@@ -249,8 +249,9 @@ def growth(cycle, count):
 
 
 def leaks(grown, count):
-    """Return what grew by more than chance. Caches and free lists still settle: by some dozens of objects, and in all
-    versions of Python but 3.11 by up to 360 blocks, no more after 3,000 graphs than after 300."""
+    """Return growth beyond chance. Caches and free lists still settle: by some dozens of objects, and in all
+    versions of Python but 3.11 by up to 360 blocks, no more after 3,000 graphs than after 300.
+    """
     blocks = 100 if sys.version_info[:2] == (3, 11) else 400
     slack = {"objects": 50 + count // 200, "blocks": blocks + count // 200, "threads": 0, "files": 0}
     slack["bytes"] = CHANCE + 4 * count

@@ -1,6 +1,6 @@
-"""Plants faults in loops with a fixed order, one at a time; each must make its test fail: `make resume`.
+"""Plants faults in deterministic loops, one at a time; each must make its test fail: `make resume`.
 
-They are planted in a copy of the sources in build/planted, where the core is compiled again for the faults in it.
+They are planted in a copy of the sources in build/planted, where the core is recompiled for its own faults.
 """
 
 import os
@@ -83,7 +83,7 @@ PLANTS = [
 
 
 def run(test):
-    """Run a test in the copy; return whether it passed, and what pytest said last."""
+    """Run a test in the copy; return whether it passed, and pytest's last line."""
     environment = {**os.environ, "PYTHONPATH": str(COPY)}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test]
     done = subprocess.run(command, cwd=COPY, env=environment, capture_output=True, text=True, timeout=600, check=False)

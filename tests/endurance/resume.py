@@ -1,8 +1,8 @@
-"""Kills training runs with -9, again and again, and compares what they trained on: `make resume`.
+"""Kills training runs with -9, again and again, and compares their training batches: `make resume`.
 
-The parent kills after a number of batches that nobody has seen before, so that every child gets on, in the middle of a
-step, of `state_dict`, of `save_state` or of a load. The next child has other threads and another capacity. In the end
-all batches and the weights have to be those of a run that nobody killed.
+The parent waits for some new batches before each kill, so that every child makes progress. It kills in the middle of a
+step, of `state_dict`, of `save_state` or of a load. The next child has another capacity and thread count. In the end
+all batches and the weights must equal those from an uninterrupted run.
 """
 
 import contextlib
@@ -25,13 +25,13 @@ PHASES = ["batch", "state", "save", "saved", "loading"]
 
 
 class Ended(NamedTuple):
-    """What came of a run.
+    """A run's outcome.
 
     Attributes:
         batches: Digest of each batch, in order.
-        end: Number of batches, weights, and what was delivered.
-        kills: How often it was killed in each phase.
-        resumes: How many children began after the first batch.
+        end: Batch count, weights, and delivered examples.
+        kills: Number of kills in each phase.
+        resumes: Number of children that began after the first batch.
         state_bytes: Size of the largest state.
     """
 
@@ -43,10 +43,10 @@ class Ended(NamedTuple):
 
 
 class Child:
-    """A process that runs resume_child.py, within `with`.
+    """A process running resume_child.py, within `with`.
 
     Args:
-        plan: What it is to do.
+        plan: Its settings.
     """
 
     def __init__(self, plan):
@@ -69,13 +69,13 @@ class Child:
         os.close(self._answering)
 
     def hear(self):
-        """Yield what it says, as words, until it has ended."""
+        """Yield its messages, as words, until it has ended."""
         for line in self._pipe:
             yield line.split()
         self.process.wait()
 
     def go_on(self):
-        """Answer what it said last; perhaps it is dead by now."""
+        """Answer its last message; it may be dead by now."""
         with contextlib.suppress(BrokenPipeError):
             os.write(self._answering, b"g")
 
@@ -91,10 +91,10 @@ class Run:
     """A training run, made of as many processes as it takes.
 
     Args:
-        kind: Of the loop; see `resumable.LOOPS`.
-        folder: With the files. The state goes there too.
-        kills: How often to kill.
-        seed: Of all that is random.
+        kind: The loop's; see `resumable.LOOPS`.
+        folder: Has the files. The state is stored there too.
+        kills: Number of kills.
+        seed: For all random choices.
         chaos: Functions and the training wait now and then.
     """
 
@@ -106,10 +106,10 @@ class Run:
         self._end = None
         self._kills = dict.fromkeys(PHASES, 0)
         self._resumes = self._state_bytes = 0
-        self._new = 0  # batches that the last child gave and no child before it
+        self._new = 0  # new batches from the last child
 
     def result(self, batches):
-        """Run to the end; `batches` is about how many there are."""
+        """Run to the end, in about `batches` batches."""
         while self._end is None:
             self._child(max(1, 2 * batches // max(1, self._left)))
         count = len(self._batches)
@@ -117,7 +117,7 @@ class Run:
         return Ended([self._batches[i] for i in range(count)], self._end, self._kills, self._resumes, self._state_bytes)
 
     def again(self):
-        """Run from the state at the end; return what the child said."""
+        """Run from the final state; return the child's messages."""
         said = []
         with self._start() as child:
             for words in child.hear():
@@ -131,7 +131,7 @@ class Run:
 
     def _child(self, longest):
         """Run a child until it ends or is killed after one to `longest` new batches."""
-        phases = PHASES if self._new else PHASES[:-1]  # nothing to load, or the one before got nowhere
+        phases = PHASES if self._new else PHASES[:-1]  # nothing to load, or no progress since the one before
         phase = self._random.choice(phases) if self._left else None
         after = 0 if phase == "loading" else self._random.randint(1, longest)
         delay = 10 ** self._random.uniform(-5, -2.3)  # seconds
@@ -144,7 +144,7 @@ class Run:
                     child.kill_after(delay)
                     self._kills[phase] += 1
                     self._left -= 1
-                    phase = None  # what it said meanwhile is still to be heard
+                    phase = None  # its messages meanwhile are still unread
         assert child.process.returncode in (0, -signal.SIGKILL), "the child failed"
         assert child.process.returncode or self._end is not None, "the child said no end"
 
@@ -162,7 +162,7 @@ class Run:
 
 
 def check(kind, folder, scale, kills, seed, chaos=False):
-    """Kill a run, and compare it with one that nobody killed and with the oracle; return the first."""
+    """Kill a run, and compare it with an uninterrupted one and with the oracle; return the first."""
     whole = Run(kind, folder, 0, seed + 1).result(1)
     expected = resumable.expected_digests(kind, scale)
     if expected is not None:

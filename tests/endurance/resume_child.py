@@ -1,6 +1,6 @@
-"""A training run that can be killed at any moment and goes on where it was: `endurance.resume` kills it.
+"""A training run that survives kills at any moment: `endurance.resume` kills it.
 
-It says on a pipe what it is about to do, and waits for the answer. Each batch it hashes itself, and trains a logistic
+It announces each step on a pipe, and waits for the answer. It hashes each batch itself, and trains a logistic
 regression on it.
 """
 
@@ -58,7 +58,7 @@ def save(path, run, loop, say):
 
 
 def stepped(weights, batch):
-    """The weights after a step of gradient descent. Whether a number is even is to be learnt."""
+    """Return the weights after a gradient descent step. The model learns whether a number is even."""
     *_, numbers, rows = resumable.components(batch)
     rows = rows / (1 + np.abs(rows))
     weights = np.array(weights)

@@ -1,16 +1,16 @@
-"""Runs the tests of queues and threads with modules that are watched: `make tsan`, `asan`, `ubsan`, `bounds`.
+"""Runs the queue and thread tests with instrumented modules: `make tsan`, `asan`, `ubsan`, `bounds`.
 
-It copies the sources to a folder of build/ and compiles them there with GCC's ThreadSanitizer, with its
-AddressSanitizer and UndefinedBehaviorSanitizer, or with checks of every index of a memoryview or span. Any Python can
-run it. A watch that was set up wrongly finds nothing, so it must prove itself first: it has to find faults that are
-planted in a second copy.
+It copies the sources to a folder in build/ and compiles them there with GCC's ThreadSanitizer, with its
+AddressSanitizer and UndefinedBehaviorSanitizer, or with bounds checks for every memoryview and span. Any Python can
+run it. A sanitizer set up wrongly finds nothing, so each must prove itself first: it has to find faults planted in a
+second copy.
 
-No report of our code is suppressed. Arguments after the sanitizer's name go to pytest; files among them replace the
+No report about our code is suppressed. Arguments after the sanitizer's name go to pytest; files among them replace the
 usual ones.
 
-`make tsan-free` is the same without the GIL. There the interpreter's own atomic operations order one
-thread after another, so it has to be compiled with ThreadSanitizer too, as docs/free-threading.md says. What it reports
-of itself is suppressed by tsan_free_threaded.txt, beside this file.
+`make tsan-free` does the same without the GIL. There CPython's own atomic operations order threads, so it has to be
+compiled with ThreadSanitizer too, as docs/free-threading.md explains. Reports about CPython itself are suppressed by
+tsan_free_threaded.txt, next to this file.
 """
 
 import os
@@ -24,15 +24,15 @@ from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).parents[2]
 COPIED = ["pyx", "pipeline", "tests", "examples", "setup.py", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"]
-STATUS = 66  # of a process in which a sanitizer found something
-REPORTS = "reports"  # the folder of what was found
+STATUS = 66  # exit status after a sanitizer's finding
+REPORTS = "reports"  # the folder with the findings
 UNANSWERED = re.compile(r"==\d+==WARNING: \w+ failed to allocate 0x[0-9a-f]+ bytes|")
 SUPPRESSED = pathlib.Path(__file__).with_name("tsan_free_threaded.txt")
 
-# What is left out, and why.
+# Tests left out, with the reason.
 MEMORY = {"test_queue_memory.py": "measures resident memory, most of which is the sanitizer's own"}
 SLOW = {"test_queue_recycling.py": "copies so much that it takes minutes; make asan runs it"}
-# The tests of what is compiled, and of what runs on many threads.
+# The tests for compiled and multi-threaded code.
 PATTERNS = [
     "queues/test_queue_*.py",
     "queues/test_*_queue.py",
@@ -55,7 +55,7 @@ PATTERNS = [
     "compat/test_blocks.py",
     "compat/test_sessions.py",
 ]
-# And, without the lock, those of everything else that several threads use.
+# Without the GIL, also the tests for everything else used by several threads.
 MORE = (
     "readers/test_*.py",
     "resume/test_*.py",
@@ -66,31 +66,31 @@ MORE = (
 
 
 class Plant(NamedTuple):
-    """A fault: a text in a file of pyx and its replacement, a script that runs into it, and the words of the report."""
+    """A fault: a text in a pyx file and its replacement, a script that runs into it, and the report's words."""
 
     file: str
     text: str
     fault: str
     script: str
     found: str
-    place: str = "pyx/"  # in the line of the report that says where
+    place: str = "pyx/"  # in the report's line with the location
 
 
 class Sanitizer(NamedTuple):
     name: str
     flags: str
     library: str | None
-    symbols: list[bytes]  # that a module has if it is watched
+    symbols: list[bytes]  # in every instrumented module
     options: dict[str, str]
     plants: list[Plant]
     left_out: dict[str, str]
     build: tuple[tuple[str, str], ...] = ()  # more variables for setup.py
-    support: str = ""  # a folder that goes on the path
-    refused: str = ""  # what cannot be imported there
+    support: str = ""  # a folder added to the path
+    refused: str = ""  # modules that cannot be imported there
     arguments: tuple[str, ...] = ()  # for pytest
-    patterns: tuple[str, ...] = ()  # of more tests
+    patterns: tuple[str, ...] = ()  # for more tests
     interpreter: str = ""  # how it must have been configured
-    watches: bytes = b""  # that a module has if there is anything to watch
+    watches: bytes = b""  # in a module with anything to instrument
 
 
 # A thread waits in a dequeue; another hands it an element, having forgotten to take the lock.
@@ -130,7 +130,7 @@ from pipeline import FIFOQueue
 queue = FIFOQueue(1, "int64", shapes=())
 queue.enqueue(1, timeout=1)
 """
-# The last place of a ring of 4,096 numbers is used.
+# The last slot in a ring of 4,096 numbers is used.
 AROUND = """
 from pipeline import FIFOQueue
 
@@ -147,15 +147,16 @@ pipeline.stack([numpy.zeros(4, numpy.float32)] * 3)
 SANITIZERS = {
     "thread": Sanitizer(
         "tsan",
-        # Otherwise ld.so allocates what is thread_local, and frees it in another thread under a lock that is not seen.
+        # Otherwise ld.so allocates thread_local variables, and frees them in another thread under a lock invisible to
+        # TSan.
         "-fsanitize=thread -g -O1 -ftls-model=initial-exec",
         "libtsan.so",
         [b"__tsan_read8"],
-        # A child that is forked while threads run must say so by an error of ours, not die.
+        # A child forked while threads run must raise our error, not die.
         {
-            # A test asks for more memory than there is, and is to get NULL from malloc, not the end of the process.
+            # A test requests more memory than there is, and must get NULL from malloc, not the end of the process.
             "TSAN_OPTIONS": f"halt_on_error=1:exitcode={STATUS}:die_after_fork=0:allocator_may_return_null=1",
-            "OPENBLAS_NUM_THREADS": "1",  # its threads are not watched, and hand over memory by means that are not seen
+            "OPENBLAS_NUM_THREADS": "1",  # its threads are not instrumented, and hand over memory invisibly
         },
         [
             Plant(
@@ -176,10 +177,10 @@ SANITIZERS = {
         "libasan.so",
         [b"__asan_report_store", b"__ubsan_handle"],
         {
-            # Leaks are counted by make leaks: what Python and NumPy keep to the end is none of our leaks.
+            # Leaks are counted by make leaks: memory kept by Python and NumPy to the end is no leak of ours.
             "ASAN_OPTIONS": f"detect_leaks=0:exitcode={STATUS}:allocator_may_return_null=1",
             "UBSAN_OPTIONS": f"print_stacktrace=1:exitcode={STATUS}",
-            "PYTHONMALLOC": "malloc",  # so that each object is a block of its own
+            "PYTHONMALLOC": "malloc",  # so that each object is a separate block
         },
         [
             Plant(
@@ -199,8 +200,8 @@ SANITIZERS = {
         ],
         MEMORY,
         support="tests/support/asan",
-        # It ends a program while threads are in the core. The interpreter ends these by unwinding their stacks, which
-        # AddressSanitizer takes for an overflow in a function of its own, in most runs.
+        # It ends a program while threads are in the core. CPython ends these by unwinding their stacks.
+        # AddressSanitizer mistakes this for an overflow in its own function, in most runs.
         arguments=("--deselect=tests/queues/test_queue_recycling.py::test_processes[exit]",),
         patterns=("decode/test_*.py", "images/test_*.py", "sources/test_csv*.py", "sources/test_text.py"),
     ),
@@ -249,9 +250,9 @@ SANITIZERS["undefined"] = SANITIZERS["address"]._replace(
 )
 SANITIZERS["thread-free"] = SANITIZERS["thread"]._replace(
     name="tsan-free",
-    library=None,  # it is in the interpreter
+    library=None,  # it is in CPython
     options={
-        "PYTHON_GIL": "0",  # not even for a module that asks for the lock
+        "PYTHON_GIL": "0",  # not even for a module that requires the GIL
         "TSAN_OPTIONS": f"exitcode={STATUS}:die_after_fork=0:allocator_may_return_null=1:suppressions={SUPPRESSED}",
     },
     build=(("TSAN_OPTIONS", "report_bugs=0:die_after_fork=0"),),  # Cython forks while threads run
@@ -261,7 +262,7 @@ SANITIZERS["thread-free"] = SANITIZERS["thread"]._replace(
 
 
 def copy(where: pathlib.Path) -> None:
-    """Copy the sources with their times, so that unchanged ones are not compiled again."""
+    """Copy the sources with their times, so that unchanged ones are not recompiled."""
     ignore = shutil.ignore_patterns("*.so", "__pycache__")
     for name in COPIED:
         source = ROOT / name
@@ -284,8 +285,10 @@ def compile_in(where: pathlib.Path, sanitizer: Sanitizer) -> None:
 
 
 def environment(where: pathlib.Path, sanitizer: Sanitizer) -> dict[str, str]:
-    """The variables of a watched process. Reports go to files, as pytest captures what tests and their children write;
-    see `reports`."""
+    """Return an instrumented process's environment.
+
+    Reports go to files, because pytest captures the output of tests and their children; see `reports`.
+    """
     path = os.pathsep.join([str(where)] + [str(where / sanitizer.support)] * bool(sanitizer.support))
     variables = {**os.environ, **sanitizer.options, "PYTHONPATH": path}
     for name in reporting(sanitizer):
@@ -296,13 +299,14 @@ def environment(where: pathlib.Path, sanitizer: Sanitizer) -> dict[str, str]:
 
 
 def reporting(sanitizer: Sanitizer) -> list[str]:
-    """The variables that say how the runtimes of a sanitizer report; none where the program itself does."""
+    """Return the environment with a sanitizer's reporting options; none if the program itself reports."""
     return [name for name in sanitizer.options if name.endswith("SAN_OPTIONS")]
 
 
 def reports(where: pathlib.Path) -> str:
-    """What the sanitizer has reported since `environment` was called, without what it had no memory for: tests ask for
-    too much, and get NULL by `allocator_may_return_null`."""
+    """Return the sanitizer's reports since `environment` was called, except failed large allocations: tests request too
+    much memory, and get NULL by `allocator_may_return_null`.
+    """
     lines = [
         line for file in sorted((where / REPORTS).iterdir()) for line in file.read_text(errors="replace").splitlines()
     ]
@@ -310,8 +314,11 @@ def reports(where: pathlib.Path) -> str:
 
 
 def library(sanitizer: Sanitizer) -> str:
-    """What is loaded first. AddressSanitizer ends the process at an exception of C++, such as pyarrow's, if it has not
-    found the library of these when it began."""
+    """Return the libraries to load first.
+
+    AddressSanitizer ends the process at a C++ exception, such as pyarrow's, unless the C++ library was loaded at its
+    start.
+    """
     names = [sanitizer.library] + ["libstdc++.so.6"] * (sanitizer.name == "asan")
     compiler = (sysconfig.get_config_var("CXX") or "g++").split()[0]
     paths = []
@@ -333,7 +340,7 @@ def plant(where: pathlib.Path, fault: Plant) -> None:
 
 
 def prove(sanitizer: Sanitizer) -> None:
-    """Plant faults and check that each is found, in our own code."""
+    """Plant faults in our own code and check that each is found."""
     where = ROOT / "build" / f"{sanitizer.name}-planted"
     shutil.rmtree(where, ignore_errors=True)
     copy(where)
@@ -374,7 +381,7 @@ def tests_for(where: pathlib.Path, sanitizer: Sanitizer) -> list[str]:
 
 
 def run_tests(where: pathlib.Path, sanitizer: Sanitizer, arguments: list[str]) -> int:
-    """Run pytest, then print what was reported."""
+    """Run pytest, then print the reports."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *sanitizer.arguments, *arguments]
     status = subprocess.run(command, cwd=where, env=environment(where, sanitizer), check=False).returncode
     found = reports(where)

@@ -1,9 +1,9 @@
-"""Turns the knobs that verdicts name, and compares the gains with those that they predict: `make verdicts`.
+"""Turns the knobs named by verdicts, and compares predicted and measured gains: `make verdicts`.
 
-Each dataset of `bottlenecks` that a setting helps runs as it is and with its knob turned, ROUNDS times by turns;
-medians count. A gain outside the predicted range, give or take TOLERANCE, is a failure, and so is a verdict that is not
-the known one. Where processors are what holds a dataset back, rates are those that it would have had with all that
-it could use: other programs, which may have had some, are left out of it.
+Each dataset in `bottlenecks` with a helpful setting runs as it is and with its knob turned, ROUNDS times by turns;
+medians count. A gain outside the predicted range, give or take TOLERANCE, is a failure, and so is any verdict except
+the known one. For CPU-bound datasets, rates are scaled to all usable processors, because other programs may have used
+some.
 """
 
 import logging
@@ -18,7 +18,7 @@ TOLERANCE = 0.1
 
 
 def main(names):
-    logging.disable(logging.WARNING)  # of elements that fill no batch
+    logging.disable(logging.WARNING)  # elements in an incomplete batch
     bad = []
     print(f"{'dataset':<34}{'verdict':<14}{'knob':<20}{'value':>6}{'predicted':>14}{'measured':>10}")
     for name, case in bottlenecks.CASES.items():

@@ -1,4 +1,4 @@
-"""Arrays and lists that are not as usual: strides, byte orders, places, sizes at the edge, changed meanwhile."""
+"""Unusual arrays and lists: strides, byte orders, addresses, extreme sizes, changes during the call."""
 
 import threading
 
@@ -131,7 +131,7 @@ def test_capacities_and_sizes_at_the_edge(kind, number):
 
 
 def test_arrays_that_are_larger_than_memory(kind):
-    """Views with zero strides are of any size; a copy of one is a MemoryError that changes nothing."""
+    """Views with zero strides have any size; copying a huge one is a MemoryError that changes nothing."""
     queue = KINDS[kind](4, "uint8", ())
     huge = np.broadcast_to(np.uint8(1), (2**60,))
     for _ in range(3):
@@ -142,7 +142,7 @@ def test_arrays_that_are_larger_than_memory(kind):
 
 
 class Meddler:
-    """A number; to ask for it changes the list that it is in."""
+    """A number whose conversion changes the list that holds it."""
 
     def __init__(self, action):
         self._action = action
@@ -191,7 +191,7 @@ def test_lists_of_arrays_that_become_shorter(function):
 
 @pytest.mark.parametrize("size", [4, 20_000, 2_000_000])
 def test_arrays_that_another_thread_changes(kind, size):
-    """Which of the values comes out is not said; that each is one of them is."""
+    """Any of the values may come out, but no other."""
     array = np.zeros((4, size // 4), np.int32)
     queue = KINDS[kind](64, "int32", (size // 4,))
     done, changes = threading.Event(), [0]

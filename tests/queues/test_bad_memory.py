@@ -1,4 +1,4 @@
-"""A process that may take no more memory: MemoryError, and the queue goes on with what it has."""
+"""A process at its memory limit: MemoryError, and the queue continues with its elements."""
 
 import pytest
 from helpers import run_script

@@ -1,4 +1,4 @@
-"""Each allocation of Python's within a call fails in turn: the call changes nothing, and the queue goes on."""
+"""Each Python allocation within a call fails in turn: the call changes nothing, and the queue continues."""
 
 import importlib.util
 import sys

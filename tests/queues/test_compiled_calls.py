@@ -1,4 +1,4 @@
-"""No call of the compiled modules ends the process, whatever it is given: each raises, or returns."""
+"""No call to the compiled modules ends the process, with any arguments: each raises or returns."""
 
 from pathlib import Path
 
@@ -163,7 +163,7 @@ CALLS = {
 
 
 def test_an_odd_call_raises():
-    """Each in a process of its own, so that all those are named that end it."""
+    """Each runs in its own process, so that the report names all crashing calls."""
     done = run_script(f"""{HEAD}
 import os
 import signal

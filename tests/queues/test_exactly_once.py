@@ -1,7 +1,7 @@
-"""Every element is delivered once, is still in a queue, or was in the hands of somebody who said so: under fire.
+"""Every element is delivered once, is still in a queue, or was held by a thread that reported it: under stress.
 
-`tests/stress/chain.py` makes the fire natively, `tests/stress/session.py` in sessions; `make stress` does it with a
-million.
+`tests/stress/chain.py` stresses native queues, `tests/stress/session.py` sessions; `make stress` does so with a million
+elements.
 """
 
 import pytest
@@ -19,7 +19,7 @@ def test_chains_of_three_queues(seed):
     with Hurried():
         ledger = chain.run(seed, COUNT)
     offered = len(ledger.stored) + len(ledger.refused) + sum(map(len, ledger.unsure))
-    assert offered >= COUNT  # what a mover was unsure of counts twice
+    assert offered >= COUNT  # elements a mover was unsure about count twice
     print(ledger.summary())
 
 
@@ -31,7 +31,7 @@ def test_sessions_with_runners_and_coordinators(seed):
     print(ledger.summary())
 
 
-# The accounts find what they are to find ------------------------------------------------------------------------------
+# The accounts find planted faults -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_wrong_accounts(account, number, text):
 
 
 class Forgetful(HOOKED["FIFOQueue"]):
-    """Drops some of the elements that are taken one by one."""
+    """Drops some single elements on the way out."""
 
     def dequeue(self, name=None, *, timeout=None):
         value = super().dequeue(timeout=timeout)
@@ -67,7 +67,7 @@ class Forgetful(HOOKED["FIFOQueue"]):
 
 
 class Repeating(HOOKED["FIFOQueue"]):
-    """Stores some of the elements twice that come one by one."""
+    """Stores some single elements twice."""
 
     def enqueue(self, vals, name=None, *, timeout=None):
         super().enqueue(vals, timeout=timeout)

@@ -1,7 +1,7 @@
-"""What threads see of a queue has an explanation: one order of the calls' steps, in the order in which they arrived.
+"""One order of steps explains each thread's results, with calls in their order of arrival.
 
-`tests/stress/histories.py` makes and records the calls, `tests/stress/check.py` looks for the order. Here too: that it
-looks well.
+`tests/stress/histories.py` makes and records the calls, `tests/stress/check.py` looks for the order. This file also
+tests that search.
 """
 
 import random
@@ -41,14 +41,14 @@ def test_histories_of_the_reference():
 def test_a_seed_repeats_its_history_where_the_order_is_known():
     for seed in range(1, 21, 2):
         first, again = ([(each.call, each.outcome) for each in record(seed)[0]] for _ in range(2))
-        assert Counter(first) == Counter(again)  # calls that one step ends may end in either order
+        assert Counter(first) == Counter(again)  # calls ended by one step may end in either order
 
 
-# Faults of a queue, which the search has to find ---------------------------------------------------------------------
+# Faults in a queue, to be found by the search -------------------------------------------------------------------------
 
 
 def found(**how):
-    """Whether a planted fault shows in the history of one of many seeds."""
+    """Return whether a planted fault shows in the history for one of many seeds."""
     for seed in MANY:
         try:
             if check(seed, **how) is not None:
@@ -70,7 +70,7 @@ class Overtaking(reference.FIFOQueue):
 
 
 class Losing(reference.FIFOQueue):
-    """Forgets what a dequeue had collected when it ends early."""
+    """Forgets the elements collected by a dequeue that ends early."""
 
     def put_back(self, rows):
         pass
@@ -98,7 +98,7 @@ class Greedy(reference.RandomShuffleQueue):
 
 
 class Unstable(reference.PriorityQueue):
-    """A heap that is not repaired after the first is taken."""
+    """A heap that is not repaired after its first element is taken."""
 
     def take(self):
         return self.store.pop(0)
@@ -117,7 +117,7 @@ def test_a_faulty_queue_is_found(name, cls):
 
 
 class Swapping(Subject):
-    """Hands the results of two dequeues out in the wrong order."""
+    """Swaps the results of two dequeues."""
 
     held = None
 
@@ -133,7 +133,7 @@ def test_swapped_results_are_found(monkeypatch):
     assert found()
 
 
-# Faults of the model: real histories have no explanation by a model of something else --------------------------------
+# Faults in the model: real histories have no explanation by the wrong model -------------------------------------------
 
 
 class LastIn(FIFO):
@@ -171,7 +171,7 @@ class OtherDraws(Shuffle):
 
 
 def mutated(cls):
-    """Models as they should be, but for one kind of queue."""
+    """Correct models, except for one kind of queue."""
     other = {FIFO: "fifo", Shuffle: "shuffle"}[cls.__base__]
 
     def make(made):
@@ -196,7 +196,7 @@ OK = Outcome("ok")
 
 
 def history(*calls):
-    """Records of (call, began, ended, outcome), each of a thread of its own."""
+    """Return records of (call, began, ended, outcome), each from a different thread."""
     return [Record(i, *each) for i, each in enumerate(calls)]
 
 
@@ -209,11 +209,11 @@ def gave(*values):
     [
         ([(PUT1, 0, 1, OK), (PUT2, 2, 3, OK), (TAKE, 4, 5, gave(1))], True),
         ([(PUT1, 0, 1, OK), (PUT2, 2, 3, OK), (TAKE, 4, 5, gave(2))], False),
-        ([(PUT1, 0, 2, OK), (PUT2, 1, 3, OK), (TAKE, 4, 5, gave(2))], True),  # together: either first
+        ([(PUT1, 0, 2, OK), (PUT2, 1, 3, OK), (TAKE, 4, 5, gave(2))], True),  # concurrent: either first
         ([(PUT1, 0, 1, OK), (TAKE, 2, 3, gave(1)), (TAKE, 4, 5, gave(1))], False),
         ([(TAKE, 0, 9, gave(1)), (PUT1, 1, 2, OK)], True),
         ([(TAKE, 0, 1, gave(1)), (PUT1, 2, 3, OK)], False),
-        # The batch waits first, as the queue said; what comes is the batch's.
+        # The batch waits first, as the queue shows, so it gets the element.
         (
             [
                 (TWO, 0, 9, gave(1, 2)),
@@ -234,7 +234,7 @@ def gave(*values):
             ],
             False,
         ),
-        # Elements that a dequeue gave back are there again, in front.
+        # Elements given back by a dequeue are in front again.
         ([(PUT1, 0, 1, OK), (TWO, 2, 4, Outcome("hook")), (PUT2, 3, 5, OK), (TAKE, 6, 7, gave(1))], True),
         ([(PUT1, 0, 1, OK), (TWO, 2, 4, Outcome("hook")), (Call("size"), 5, 6, Outcome("ok", 0))], False),
         ([(Call("enqueue_many", (1, 2, 3)), 0, 1, Outcome("timed_out", (), 2))], True),
@@ -251,7 +251,7 @@ def test_many_calls_that_time_out_together_are_explained():
     records = [(PUT1, 0, 1, OK), *waits, (Call("close"), 32, 33, OK), *rest]
     records.sort(key=lambda record: record[1])
     assert explain(history(*records), model("fifo", 1)) is None
-    records[1] = (*records[1][:3], OK)  # one of them was stored, it says, though nobody ever gave it out
+    records[1] = (*records[1][:3], OK)  # it claims one row was stored, though no dequeue ever returned it
     assert "No order explains" in explain(history(*records), model("fifo", 1))
 
 

@@ -1,6 +1,6 @@
-"""Draws in lockstep of numbers alone, and fingerprints, against the oracle and against the queue.
+"""Deterministic draws with numbers alone, and fingerprints, compared with the oracle and the queue.
 
-The compiled functions are private; a queue or a loop shows only what they give together.
+The compiled functions are private; a queue or a loop only shows their combined results.
 """
 
 from itertools import chain
@@ -15,7 +15,7 @@ from lockstep import play, word
 from pipeline import RandomShuffleQueue
 from pipeline._random import NumberPool, lockstep_end, lockstep_pool, philox
 
-SEEDS = (87654321, 5)  # of seed=5
+SEEDS = (87654321, 5)  # for seed=5
 SEED = st.integers(0, 2**64 - 1)
 IDS = st.lists(st.integers(0, 2**64 - 1), max_size=50)
 
@@ -24,7 +24,7 @@ def numbers(values):
     return np.array(values, np.int64)
 
 
-# What a pool holds ----------------------------------------------------------------------------------------------------
+# Contents of a pool ---------------------------------------------------------------------------------------------------
 
 
 @given(seed=SEED, seed2=SEED, m=st.integers(0, 20), draws=st.integers(0, 150))
@@ -39,7 +39,7 @@ def test_the_places_before_a_draw(seed, seed2, m, draws):
 )
 @example(m=0, draws=2**62, back=0)
 def test_after_very_many_draws(m, draws, back):
-    """The definition, read backwards with the words of the oracle."""
+    """Apply the definition in reverse, to the oracle's words."""
     draws -= back
     last = {}
     i = draws
@@ -57,7 +57,7 @@ def test_larger_pools(m, draws):
 
 
 def test_a_million_places_after_very_many_draws():
-    """Each place holds the arrival at the last draw that took it."""
+    """Each slot holds the arrival at its last draw."""
     m, draws = 10**6, 2**62
     arrivals = lockstep_pool(*SEEDS, m, draws) - m
     assert len(np.unique(arrivals)) == m
@@ -65,7 +65,7 @@ def test_a_million_places_after_very_many_draws():
     words = philox(*SEEDS, first // 4, draws - first)
     assert (words[arrivals - first] % (m + 1) == np.arange(m)).all()
     later = np.zeros(m + 1, np.int64)
-    later[words % (m + 1)] = np.arange(first, draws)  # the last one of equal places stays
+    later[words % (m + 1)] = np.arange(first, draws)  # among equal slots the last one stays
     assert (later[:m] == arrivals).all()
 
 

@@ -1,4 +1,4 @@
-"""Shuffle queues with deterministic=True: the order follows from the order of arrival, whatever the calls and when."""
+"""Shuffle queues with deterministic=True: the order depends only on the order of arrival, not on the calls' timing."""
 
 import contextlib
 import threading
@@ -14,7 +14,7 @@ from lockstep import play
 from pipeline import PaddingShuffleQueue, RandomShuffleQueue
 from pipeline.errors import DeadlineExceededError, OutOfRangeError
 
-SEEDS = (87654321, 5)  # of seed=5
+SEEDS = (87654321, 5)  # for seed=5
 
 
 def build(m, capacity=100, dtype=np.int64, shapes=()):
@@ -44,7 +44,7 @@ def test_all_small_sizes(m, n):
 
 @pytest.mark.parametrize("m", range(6))
 def test_a_consumer_that_always_waits_gets_tensorflows_draws(m):
-    """One by one in and out, the pool of an ordinary queue never holds more than m + 1 elements either."""
+    """With single elements in and out, an ordinary queue's pool never holds more than m + 1 elements either."""
     queue = RandomShuffleQueue(100, m, np.int64, shapes=(), seed=5)
     taken = []
     for i in range(30):
@@ -56,7 +56,7 @@ def test_a_consumer_that_always_waits_gets_tensorflows_draws(m):
 
 
 class Calls:
-    """Makes any calls on a queue with one element after the other, and notes what leaves."""
+    """Makes any calls on a queue with consecutive elements, and records the results."""
 
     def __init__(self, m, capacity):
         self.queue, self.taken, self.next = build(m, capacity), [], 0
@@ -91,7 +91,7 @@ class Calls:
     def give_back(self, n):
         n = min(n, len(self.taken))
         if n:
-            # As a batch function does that was interrupted.
+            # Like an interrupted batch function.
             self.queue._give_back((np.array(self.taken[len(self.taken) - n :]),))
             del self.taken[len(self.taken) - n :]
 
@@ -132,7 +132,7 @@ def test_a_timeout_spends_no_draw():
 
 def test_what_was_put_back_may_leave_though_the_pool_is_not_full():
     queue = build(3)
-    # As a batch function does that was interrupted.
+    # Like an interrupted batch function.
     queue._give_back((np.array([7, 8]),))
     assert plain(queue.dequeue_many(2, timeout=0)) == [7, 8]
     with raises(DeadlineExceededError):
@@ -194,7 +194,7 @@ def test_growing_and_shrinking_memory(m):
 
 
 def test_several_consumers_share_one_order():
-    """Who gets what is open; each one's elements are in order, and all together are those of the oracle."""
+    """Consumers get arbitrary elements; each one's are in order, and together they are the oracle's."""
     m, n = 50, 4000
     queue = build(m, capacity=80)
     calls = [run_in_thread(rest, queue) for _ in range(4)]

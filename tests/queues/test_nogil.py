@@ -1,6 +1,6 @@
-"""Functions of the compiled core that are declared `noexcept nogil` contain no Python operation.
+"""Functions in the compiled core declared `noexcept nogil` contain no Python operation.
 
-The compiler refuses most of them; what it lets through (taking the GIL again, checking for exceptions) shows in the
+The compiler refuses most Python operations. The others (taking the GIL again, checking for exceptions) show in the
 scores of its annotated source, where 0 means plain C.
 """
 
@@ -16,7 +16,7 @@ SOURCES = Path(__file__).parents[2] / "pyx"
 pytest.importorskip("Cython")
 SCORE = re.compile(r'class="cython line score-(\d+)".*?>0*(\d+)</span>')
 DIRECTIVES = "boundscheck=False,wraparound=False,initializedcheck=False,cdivision=True"
-# Macros of NumPy that read a field of a struct: plain C, but the annotator takes them for Python calls by their names.
+# NumPy macros that read a struct field: plain C, but by their names the annotator counts them as Python calls.
 READS = re.compile(r'"PyArray_(NDIM|DIMS|STRIDES|BYTES|DESCR|ITEMSIZE|IS_C_CONTIGUOUS|ISWRITEABLE|CheckExact)"')
 PLANTED = """
 cdef int planted(int x) noexcept nogil:
@@ -32,7 +32,7 @@ pytestmark = [
 
 
 def bodies(source):
-    """Yield the line numbers of the body of each `noexcept nogil` function."""
+    """Yield the line numbers in the bodies of `noexcept nogil` functions."""
     lines = source.splitlines()
     signature, indent, body = "", None, []
     for number, line in enumerate(lines, 1):
@@ -47,7 +47,7 @@ def bodies(source):
             start = len(signature) - len(signature.lstrip()) if signature else depth
             signature = (signature or " " * start) + line.strip() + " "
             if signature.count("(") > signature.count(")"):
-                continue  # goes on in the next line
+                continue  # continues in the next line
             if re.search(r"\) noexcept nogil:\s*(#.*)?$", signature):
                 indent, body = start, []
             signature = ""
@@ -56,7 +56,7 @@ def bodies(source):
 
 
 def annotate(path):
-    """Compile to annotated C++; return the score of each line."""
+    """Compile to annotated C++; return the score per line."""
     command = [sys.executable, "-m", "cython", "-3", "--cplus", "--annotate", "-X", DIRECTIVES, path.name]
     done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -65,7 +65,7 @@ def annotate(path):
 
 
 def python_lines(path):
-    """The lines of nogil functions that are not plain C."""
+    """Return the lines in nogil functions that are not plain C."""
     source = path.read_text()
     scores = annotate(path)
     lines = [number for body in bodies(source) for number in body]
@@ -74,7 +74,7 @@ def python_lines(path):
 
 
 def copy(path, tmp_path, more):
-    """Copy a source; a header becomes a module of another name, which does not include the header itself."""
+    """Copy a source; a header becomes a module with another name, without including the header itself."""
     for header in SOURCES.glob("*.pxd"):
         (tmp_path / header.name).write_text(READS.sub(r'"array_\1"', header.read_text()))
     target = tmp_path / (path.name if path.suffix == ".pyx" else f"{path.stem}_header.pyx")
@@ -95,7 +95,7 @@ def in_turn():
 
 @pytest.mark.parametrize("path", list(in_turn()))
 def test_nogil_functions_are_plain_c(path, tmp_path):
-    """The only Python operations are those that were planted, which shows that they would be found."""
+    """The check finds the planted Python operations, and no others."""
     planted = PLANTED.splitlines()[2:]
     assert python_lines(copy(path, tmp_path, PLANTED)) == planted[:2]
 

@@ -1,4 +1,4 @@
-"""PaddingFIFOQueue: elements of different shapes, batches as large as their largest."""
+"""PaddingFIFOQueue: elements with different shapes, batches as large as their largest."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Shuffling and padding together: the draws of RandomShuffleQueue, the batches of PaddingFIFOQueue."""
+"""Shuffling and padding together: draws as in RandomShuffleQueue, batches as in PaddingFIFOQueue."""
 
 import numpy as np
 import pytest

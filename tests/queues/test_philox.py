@@ -1,6 +1,6 @@
-"""The compiled generator against the reference, across the carries of its 128-bit counter.
+"""The compiled generator against the reference, across the carries in its 128-bit counter.
 
-The functions are private; queues show orders and draws of theirs, but no carry.
+The functions are private; queues show their orders and draws, but no carry.
 """
 
 from itertools import islice
@@ -29,7 +29,7 @@ def test_skip_leaves_out_blocks_of_four(seed, seed2, skip, count):
 @given(seed=WORDS, seed2=st.integers(0, 2**64 - 2), back=st.integers(1, 9))
 @example(seed=1, seed2=2**32 - 1, back=3)
 def test_carry_into_the_upper_half(seed, seed2, back):
-    """After 2**64 blocks the counter's upper half, which starts as seed2, steps up, as if it were seed2 + 1."""
+    """After 2**64 blocks the counter's upper half, initially seed2, is incremented, as if it were seed2 + 1."""
     words = philox(seed, seed2, 2**64 - back, 4 * (back + 10))
     assert words[4 * back :].tolist() == philox(seed, seed2 + 1, 0, 40).tolist()
 

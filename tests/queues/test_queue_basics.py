@@ -1,4 +1,4 @@
-"""What one thread sees of a queue that is neither full nor closed."""
+"""A single thread uses a queue that is neither full nor closed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Which calls block, and which other call releases them."""
+"""Calls that block, and the calls that release them."""
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ def test_dequeues_are_served_in_the_order_they_came(empty):
 def test_nobody_overtakes_a_waiting_call(full):
     call = start_blocked(full, "enqueue_many", [[3, 4]])
     second = start_blocked(full, "enqueue", 5)
-    assert plain(full.dequeue()) == 1  # room for one row of the first call, none for the second
+    assert plain(full.dequeue()) == 1  # room for one row in the first call, none for the second
     assert waiting(full) == (2, 0)
     assert plain(full.dequeue()) == 2
     assert waiting(full) == (1, 0)

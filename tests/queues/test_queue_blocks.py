@@ -1,4 +1,4 @@
-"""Batches that are made as their large rows come: they hold what was put in, and are the caller's alone."""
+"""Batches filled while their large rows arrive: they hold the rows put in, and belong to the caller alone."""
 
 import random
 import sys
@@ -36,7 +36,7 @@ def check(batch, numbers):
 
 @pytest.fixture
 def settled():
-    """A queue that two batches of the same size have left."""
+    """Return a queue after two batches with the same size."""
     queue = queue_of_rows()
     for _ in range(2):
         put(queue, range(N))
@@ -51,7 +51,7 @@ def traced():
 
 
 def new_memory(work):
-    """Return what `work` returns, and how many bytes it allocated at most."""
+    """Return the result of `work`, and its peak allocation in bytes."""
     before, _ = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()
     result = work()

@@ -1,4 +1,4 @@
-"""Closing: what it does to calls before it, waiting beside it, and after it."""
+"""Closing: its effect on earlier, waiting and later calls."""
 
 import numpy as np
 import pytest
@@ -111,7 +111,7 @@ def test_a_partly_filled_up_to_returns_what_there_is(queue):
 def test_wrong_shapes_are_seen_before_the_end(queues):
     queue = queues.FIFOQueue(1, [np.int32, np.int32], shapes=[(), (3, 3)])
     queue.enqueue((0, np.zeros((3, 3), np.int32)))
-    for _ in range(2):  # on a full queue, where a right shape would block, then on a closed one
+    for _ in range(2):  # on a full queue, where a correct shape would block, then on a closed one
         with raises(InvalidArgumentError, "Shape mismatch in tuple component 1. Expected [3,3], got [3,4]"):
             queue.enqueue((1, np.zeros((3, 4), np.int32)))
         with raises(InvalidArgumentError, "Shape mismatch in tuple component 1. Expected [2,3,3], got [2,3,4]"):
@@ -124,7 +124,7 @@ def test_wrong_shapes_are_seen_before_the_end(queues):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_kind_in_messages(queues, kind):
     queue = build(queues, kind)
-    single = "FIFOQueue" if kind == "PaddingFIFOQueue" else kind  # single calls of the padding queue are FIFOQueue's
+    single = "FIFOQueue" if kind == "PaddingFIFOQueue" else kind  # the padding queue's single calls are FIFOQueue's
     queue.close()
     with raises(CancelledError, f"{single} 'q' is closed."):
         queue.enqueue(element(kind, 1))

@@ -1,4 +1,4 @@
-"""Which dtypes, shapes, names and capacities describe a queue."""
+"""Valid and invalid dtypes, shapes, names and capacities."""
 
 import inspect
 

@@ -1,5 +1,7 @@
-"""Threads that put small elements one by one into a full queue, one or many, or blocks into one that draws in lockstep:
-they may nap, and none is left."""
+"""Many threads enqueue small elements singly into full queues, or blocks into a deterministic one, and none is left.
+
+Waiting threads may nap.
+"""
 
 import threading
 

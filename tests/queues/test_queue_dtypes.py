@@ -1,4 +1,4 @@
-"""Every kind of element, through every kind of component: fixed rows, arrays of any shape, strings and objects."""
+"""Every dtype, through every kind of component: fixed rows, arrays with any shape, strings and objects."""
 
 import gc
 import weakref
@@ -14,7 +14,7 @@ OTHERS = ["datetime64[s]", "timedelta64[ms]", "V5", "i4,f8", ">i2,3f4"]
 
 
 def samples(dtype, shape):
-    """An array of the dtype, without not-a-numbers."""
+    """Return an array with the dtype, without NaN."""
     count = int(np.prod(shape))
     if dtype.kind in "bfc":
         return (np.arange(count) % 7 * 0.25 - 0.5).astype(dtype).reshape(shape)
@@ -23,7 +23,7 @@ def samples(dtype, shape):
 
 
 def check(out, wanted):
-    assert out.dtype == wanted.dtype.newbyteorder("=")  # queues hold numbers in the byte order of the machine
+    assert out.dtype == wanted.dtype.newbyteorder("=")  # queues hold numbers in the machine's byte order
     assert out.shape == wanted.shape
     assert np.array_equal(out, wanted)
 
@@ -230,7 +230,7 @@ def test_many_components(width):
 
 
 class Asked:
-    """An object that NumPy must not ask what it is as an array."""
+    """An object that refuses conversion to an array."""
 
     def __array__(self, dtype=None, copy=None):
         raise AssertionError("asked for an array")
@@ -239,7 +239,7 @@ class Asked:
 @pytest.mark.parametrize("kind", ["fifo", "shuffle", "priority"])
 @pytest.mark.parametrize("given", [False, True])
 def test_batches_of_objects_ask_no_object(kind, given):
-    """One that raised would be put back, and block the queue forever."""
+    """An object that raised would be put back, and block the queue forever."""
     if kind == "priority":
         queue = PriorityQueue(10, object, shapes=())
     else:

@@ -74,8 +74,8 @@ def test_busy_daemon_threads():
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-# CPython before 3.14 ends a daemon thread where it takes the GIL again, here when its timeout is over; later versions
-# let it sleep. Its stack goes, and nothing may remember what lay there.
+# CPython before 3.14 ends a daemon thread where it takes the GIL again, here after its timeout; later versions let it
+# sleep. Its stack is freed, so no pointer into it may remain.
 ENDED = """
 import os, sys, threading, time
 import numpy as np
@@ -117,7 +117,7 @@ while empty.stats().waiting_dequeues + full.stats().waiting_enqueues < 60:
 
 
 def test_threads_that_are_ended_in_a_call_leave_no_trace():
-    """60 of them: so many stacks are given back to the kernel, and whoever looks into one crashes."""
+    """With 60 threads, their stacks return to the kernel, and reading one crashes."""
     done = run_script(ENDED)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == ("2 0" if sys.version_info < (3, 14) else done.stdout)

@@ -1,4 +1,4 @@
-"""A queue is of no use in a forked child, which is told so."""
+"""A queue is unusable in a forked child, and its calls raise an error there."""
 
 import os
 
@@ -96,7 +96,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 8
 """
 
 
-# The fork comes in the middle of a call, which goes on in the child.
+# The fork happens inside a call, which continues in the child.
 WITHIN = """
 import os, signal, threading, warnings
 import numpy as np

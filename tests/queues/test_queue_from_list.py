@@ -1,4 +1,4 @@
-"""`QueueBase.from_list`: one queue whose calls go to one of several."""
+"""`QueueBase.from_list`: one queue that forwards its calls to one of several."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Blocks whose rows are held by reference: those of arrays that do not change, and of arrays that are given away."""
+"""Blocks with rows held by reference: rows from immutable arrays and from arrays given away."""
 
 import gc
 import sys
@@ -20,7 +20,7 @@ from pipeline import (
 )
 from pipeline.queues.rows import Rows
 
-LARGE, SMALL = 2048, 64  # bytes of a row
+LARGE, SMALL = 2048, 64  # bytes per row
 counted = pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="references are not counted")
 
 
@@ -118,7 +118,7 @@ class TestFrozen:
 
 @pytest.mark.parametrize("kind", ["fifo", "shuffle"])
 def test_threads(kind):
-    """Held and copied rows of many threads come out as they went in, each once."""
+    """Held and copied rows from many threads come out unchanged, each once."""
     queue, array = queue_of(kind, capacity=300), frozen(200)
 
     def put(thread):
@@ -175,7 +175,7 @@ def in_foreign_memory(_):
 @counted
 @pytest.mark.parametrize("make", [in_mapped_file, view_of_writable, in_foreign_memory, lambda _: frozen(10, SMALL)])
 def test_others_are_copied(make, tmp_path):
-    """What somebody may still write to, what would be read from a disk too late, and what is small."""
+    """Arrays are copied if others may still write to them, if a disk would be read too late, or if they are small."""
     array = make(tmp_path)
     queue = queue_of("fifo", array.shape[1])
     before = references(array)
@@ -187,7 +187,7 @@ def test_others_are_copied(make, tmp_path):
 @counted
 @pytest.mark.parametrize("make", ["loaded", "reshaped", "sliced"])
 def test_frozen_views(make, tmp_path):
-    """What np.load and reshape return are views of what owns the memory."""
+    """Results from np.load and reshape are views on the memory's owner."""
     np.save(tmp_path / "rows.npy", rows(10))
     array = freeze(np.load(tmp_path / "rows.npy") if make == "loaded" else rows(10).reshape(-1).reshape(10, -1))
     part = array[2:8] if make == "sliced" else array
@@ -240,7 +240,7 @@ class TestBlocks:
 
 @pytest.mark.parametrize("size", [1, 8, 17, 31, 32, 33, 63, 64, 65, 100, 128, 129, 512, 513, 1000])
 def test_small_rows_come_out_of_a_pool_whole(size):
-    """Of some sizes a row is a few moves of the processor, and all of some are fetched ahead of that."""
+    """Some row sizes take a few processor moves, and some are prefetched."""
     block = np.random.default_rng(size).integers(0, 256, (300, size), np.uint8)
     queue = queue_of("shuffle", size)
     queue.enqueue_many([block[:100]])
@@ -251,7 +251,7 @@ def test_small_rows_come_out_of_a_pool_whole(size):
 
 @pytest.mark.parametrize("size", [LARGE, SMALL, 4, 8, 16])
 class TestRows:
-    """Rows by their numbers, large ones held and small ones copied, some by a move of a processor."""
+    """Rows by index, large ones held and small ones copied, some by a single processor move."""
 
     def test_in_any_order_and_again(self, size):
         queue, numbers = queue_of("fifo", size), np.array([3, 3, 0, 9, 1])

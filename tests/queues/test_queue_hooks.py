@@ -1,6 +1,6 @@
-"""What a queue is asked before a call waits, and while it waits.
+"""Hooks called before a queue's call waits, and during its wait.
 
-The hooks are private; queues of the package explain a wait in them.
+The hooks are private; the package's queues explain a wait in them.
 """
 
 import os
@@ -18,7 +18,7 @@ class Refused(Exception):
 
 
 class Watched(FIFOQueue):
-    """Notes the calls that wait; `answers` are what the hooks return or raise."""
+    """Records waiting calls; the hooks return or raise `answers`."""
 
     def __init__(self, *answers):
         super().__init__(2, "int64", shapes=())
@@ -119,7 +119,7 @@ def test_a_poke_before_the_wait_is_heard():
 
 
 class TestDecidedMeanwhile:
-    """A hook says that the wait would never end, and by then it has ended."""
+    """A hook reports that the wait would never end, but by then it has ended."""
 
     def hopeless(self, queue, act):
         def about_to_wait(call):
@@ -187,7 +187,7 @@ class TestDecidedMeanwhile:
         assert queue.dequeue() == 7
 
     def test_what_a_signal_handler_raises_in_the_wait_wins(self):
-        """Even if it is of that class."""
+        """Also an error with that class."""
         queue = Watched()
 
         def handle(*_):

@@ -1,4 +1,4 @@
-"""Blocks of more rows than are copied in at a time behave as any other block."""
+"""Blocks larger than a single copying step behave like any other block."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from helpers import plain, run_in_thread, start_blocked, wait_until
 from pipeline import FIFOQueue, PriorityQueue, RandomShuffleQueue
 from pipeline.errors import CancelledError, DeadlineExceededError
 
-ROWS = 150_000  # of 4 bytes
+ROWS = 150_000  # 4 bytes each
 BLOCK = np.arange(ROWS, dtype=np.int32)
 
 
@@ -76,7 +76,7 @@ def test_what_fits_stays_when_the_queue_is_closed():
 
 @pytest.mark.parametrize("capacity", [100_000, 200_000])
 def test_a_waiting_batch_draws_from_all_rows_that_fit(capacity):
-    """The draws are made when the queue is full, or the block is in, not after some first part of it."""
+    """Draws happen once the queue is full or the block is in, not after a first part."""
     outputs = []
     for module in (RandomShuffleQueue, reference.RandomShuffleQueue):
         queue = module(capacity, 0, np.int32, shapes=(), seed=1)

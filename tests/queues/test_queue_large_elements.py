@@ -1,6 +1,6 @@
-"""Rows of 16 KiB and more: arrays that nobody else can write to are held by reference, all others are copied.
+"""Rows with 16 KiB and more: arrays without another writer are held by reference, all others are copied.
 
-`_enqueue_given` is private: by it a loop gives away what it has made.
+The private `_enqueue_given` lets a loop give away its arrays.
 """
 
 import gc
@@ -27,7 +27,7 @@ def place(array):
 
 
 def given(queue, *arrays):
-    """Give arrays away: makers of them, so that no reference stays behind. Returns where they lay."""
+    """Give arrays away, made by functions so that no reference remains. Return their addresses."""
     values = tuple(make() for make in arrays)
     places = [place(each) for each in values]
     queue._enqueue_given(values)
@@ -125,7 +125,7 @@ def test_what_was_held_is_let_go():
 
 @held
 def test_an_array_with_a_weak_reference_is_copied():
-    """Its owner could get it back by that, and write to it."""
+    """The owner could get the memory back through it, and write to it."""
     queue, kept = FIFOQueue(50, ["uint8"], shapes=[LARGE]), []
 
     def make():

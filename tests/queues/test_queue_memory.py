@@ -1,4 +1,4 @@
-"""Memory follows what a queue holds, not its capacity."""
+"""Memory follows a queue's contents, not its capacity."""
 
 import pytest
 from helpers import run_script
@@ -22,7 +22,7 @@ def warm_up():
 warm_up()
 held, mapped = memory("VmRSS"), memory("VmSize")
 """
-# malloc keeps some of what it gets back, at the end of its heap and in gaps: 9 to 22 MiB after a burst of small rows.
+# malloc keeps some freed memory, at its heap's end and in gaps: 9 to 22 MiB after a burst of small rows.
 REPORT = """
 import ctypes
 getattr(ctypes.CDLL(None), "malloc_trim", lambda kept: None)(0)
@@ -104,7 +104,7 @@ for _ in range(20):
         queue.enqueue_many([rows])
     del queue
 """)
-    assert resident < 64 * MIB  # one of them alone holds 38
+    assert resident < 64 * MIB  # a single one holds 38
 
 
 def test_calls_that_fail_keep_nothing():
@@ -161,7 +161,7 @@ for _ in range(20):
     "make", ["FIFOQueue(-1, np.uint8, shapes=())", "RandomShuffleQueue(-1, 0, np.uint8, shapes=())"]
 )
 def test_memory_of_a_burst_of_small_rows_is_given_back(make):
-    """Slot numbers take four bytes a row in the order, and four in the free list: more than the rows."""
+    """Slot numbers take four bytes per row in the order, and four in the free list: more than the rows."""
     resident, _ = growth(
         f"""
 queue = {make}

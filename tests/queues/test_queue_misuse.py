@@ -1,4 +1,4 @@
-"""Queues that were made wrongly, or are used in odd ways, raise errors and do not crash."""
+"""Queues constructed wrongly or used in odd ways raise errors and do not crash."""
 
 import contextlib
 import copy
@@ -149,9 +149,9 @@ def test_first_elements_that_race():
 
 @pytest.mark.parametrize("soon", range(1, 40))
 def test_a_finaliser_that_is_first(soon):
-    """The collector runs while a queue is configured, and what it finalises enqueues the first element.
+    """The collector runs while a queue is configured, and a finalizer enqueues the first element.
 
-    `_open` and `_configure` are what a queue calls when it is made and at its first element.
+    A queue calls `_open` and `_configure` when it is made and at its first element.
     """
     queue, block = Engine(), np.zeros(3)
     queue._open(ORDERS["fifo"], 10, 0, 0, 0, True)

@@ -1,4 +1,4 @@
-"""Blocks of strings beside numbers: only the columns that do not fit as they are go through Python."""
+"""Blocks with strings next to numbers: only columns that need conversion go through Python."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def queue():
 
 @pytest.fixture
 def converted(monkeypatch):
-    """The numbers of the components whose values were converted."""
+    """Return the indexes of components whose values were converted."""
     seen = []
 
     def elements(value, component, index, *more):
@@ -49,7 +49,7 @@ def test_only_what_does_not_fit_is_converted(queue, converted, strings, whole):
 def test_a_component_of_another_length(queue, at, rows):
     block = [*FLOATS, STRINGS, np.arange(3, dtype=np.int32)]
     block[at] = (STRINGS * 2)[:rows] if at == 12 else np.zeros(rows, np.float32 if at < 12 else np.int32)
-    wrong = at or 1  # the first one says how many there must be
+    wrong = at or 1  # the first one fixes the row count
     with pytest.raises(InvalidArgumentError, match=f"Shape mismatch in tuple component {wrong}") as caught:
         queue.enqueue_many(block)
     first = 3 if at else rows
@@ -59,7 +59,7 @@ def test_a_component_of_another_length(queue, at, rows):
 
 
 def test_a_list_that_changes_while_it_is_stored(queue):
-    """The strings that were there at the call are stored."""
+    """The strings at the time of the call are stored."""
     strings = list(STRINGS)
     block = [*FLOATS, strings, np.arange(3, dtype=np.int32)]
     queue.enqueue_many(block)

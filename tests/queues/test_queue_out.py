@@ -1,4 +1,4 @@
-"""`out=`: batches into arrays of the caller, which are checked before anything is taken."""
+"""`out=`: batches into the caller's arrays, checked before any element is taken."""
 
 import numpy as np
 import pytest
@@ -236,7 +236,7 @@ def test_arrays_that_share_memory(out):
 
 
 class TestSubclasses:
-    """What a subclass makes of `out[:n]` is the caller's; what is written is the array that was checked."""
+    """A subclass may return anything for `out[:n]`; the batch is written to the checked array itself."""
 
     class Elsewhere(np.ndarray):
         def __getitem__(self, index):
@@ -262,7 +262,7 @@ class TestSubclasses:
 
 
 class Tensor:
-    """Offers an array as tensors of other libraries do, or refuses to."""
+    """Offers an array as other libraries' tensors do, or refuses to."""
 
     def __init__(self, array, device=1):
         self.array, self.device = array, device

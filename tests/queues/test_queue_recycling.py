@@ -1,4 +1,4 @@
-"""The memory of large batches is used again, but never while anyone can see it."""
+"""The memory of large batches is reused, but never while it is still visible."""
 
 import gc
 import io
@@ -33,9 +33,9 @@ def queue():
 
 @pytest.fixture
 def traced():
-    """How many MiB of NumPy's memory, spare blocks included, are in use of what was allocated since.
+    """Return how many MiB of NumPy's later allocations are in use, including spare blocks.
 
-    Python's own memory is left out: a table of the interpreter's that happens to grow here is 0.2 MiB by itself.
+    Python's own memory is left out: a table that happens to grow in CPython takes 0.2 MiB by itself.
     """
     gc.collect()
     with ArrayBytes() as alive:
@@ -43,7 +43,7 @@ def traced():
 
 
 def python_memory():
-    """MiB of all memory that was allocated within `traced`."""
+    """Return the total MiB allocated within `traced`."""
     return tracemalloc.get_traced_memory()[0] / MIB
 
 
@@ -141,7 +141,7 @@ def test_what_is_held_in_turn_stays_as_it_was(queue):
 
 
 def test_threads(queue):
-    """Threads take, keep and drop at the same time, each also what another took."""
+    """Threads take, keep and drop batches concurrently, including each other's."""
     shared, errors = [None] * 3, []
 
     def work(seed):
@@ -185,7 +185,7 @@ def test_kept_are_three_batches(queue, traced):
 
 
 def test_memory_follows_the_size_of_batches(queue, traced):
-    """At most three blocks are kept, and the next batch of another size frees them."""
+    """At most three blocks are kept, and the next batch with another size frees them."""
     rng = random.Random(2)
     sizes = [*range(4, 41)] * 3
     rng.shuffle(sizes)
@@ -201,11 +201,11 @@ def test_memory_follows_the_size_of_batches(queue, traced):
 
 
 def test_small_batches_are_not_kept():
-    """Of less than 128 KiB."""
+    """Batches below 128 KiB are not recycled."""
     queue = FIFOQueue(-1, np.uint8, shapes=(ROW // 8,))
     gc.collect()
     with ArrayBytes() as alive:
-        for n, kept in ((3, 0), (4, 4), (3, 4)):  # the last is of another kind, and no reason to free the large one
+        for n, kept in ((3, 0), (4, 4), (3, 4)):  # the last has another kind, and does not free the large one
             queue.enqueue_many(np.ones((n, ROW // 8), np.uint8))
             queue.dequeue_many(n)
             assert alive() == kept * (ROW // 8)
@@ -268,7 +268,7 @@ def test_queues_do_not_share(queue):
 class Failing(FIFOQueue):
     fails = False
 
-    # Private: arrays are there when it is called, and nobody has them yet.
+    # Private: at this call the arrays exist, without an owner yet.
     def _named(self, values):
         if self.fails:
             raise RuntimeError("planted")
@@ -312,10 +312,10 @@ def test_large_single_elements():
 
 
 def test_a_batch_as_an_element_of_another_queue(queue):
-    """It may be held by reference there, and is not used again meanwhile."""
+    """It may be held by reference in the queue, so its memory is not reused meanwhile."""
     batches = FIFOQueue(-1, np.uint8, shapes=(N, ROW))
     for value in range(6):
-        batches._enqueue_given((batch(queue, value),))  # as a loop gives away what it has made
+        batches._enqueue_given((batch(queue, value),))  # as a loop gives away its own arrays
     for value in range(6):
         assert intact(batches.dequeue(), value)
 
@@ -345,9 +345,9 @@ def test_resized_by_the_user(queue, n):
         assert intact(batch(queue, 6, size), 6)
 
 
-@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # NumPy 2.5's
 def test_changed_in_place(queue):
-    """Even a size that NumPy gets wrong when it frees an array would not make a later batch run over the end."""
+    """Even if NumPy frees an array with a wrong size, a later batch must not overrun the block."""
     array = batch(queue)
     array.shape = (2, N // 2, ROW)
     del array
@@ -365,7 +365,7 @@ def test_ten_thousand_batches_leak_nothing(queue, traced):
         queue.enqueue_many(rows)
         held = queue.dequeue_many(4)[1:2]
     assert intact(held, 1)
-    assert traced() <= 3.2  # what goes in, what came out, and a spare block
+    assert traced() <= 3.2  # input, output, and a spare block
     assert python_memory() <= 3.2 + 1
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C in the main thread, whatever queue call it is blocked in."""
+"""Ctrl-C in the main thread, blocked in any queue call."""
 
 import os
 import signal
@@ -84,7 +84,7 @@ CASES = {
 
 
 def interrupt(make, before, call, others):
-    """Run the script, send SIGINT once the call is blocked, and return what it prints after that."""
+    """Run the script, send SIGINT once the call is blocked, and return its later output."""
     script = SCRIPT.format(make=make, before=before, call=call, others=others)
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -117,7 +117,7 @@ def test_a_handler_that_returns_lets_the_call_go_on():
 
 
 def test_interrupts_at_any_moment():
-    """Ctrl-C again and again, wherever in the call it strikes: no attempt stays behind, and the counts agree."""
+    """Ctrl-C again and again, anywhere in the call: no attempt is left behind, and the counts agree."""
     done = run_script("""
 import os, signal, threading
 import numpy as np

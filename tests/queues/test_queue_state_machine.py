@@ -1,4 +1,4 @@
-"""Any sequence of calls, blocked ones among them, does to the compiled queues what it does to the reference."""
+"""Any sequence of calls, including blocked ones, has the same effect on the compiled queues and the reference."""
 
 import numpy as np
 import reference
@@ -18,7 +18,7 @@ class Sides:
 
     def __init__(self, kind, *args, **kwargs):
         self.queues = [getattr(module, kind)(*args, name="q", **kwargs) for module in (pipeline, reference)]
-        self.calls = []  # pairs of calls in threads whose end was not seen yet
+        self.calls = []  # pairs of unfinished calls in threads
 
     def start(self, method, *args, **kwargs):
         self.calls.append([run_in_thread(getattr(queue, method), *args, **kwargs) for queue in self.queues])
@@ -31,7 +31,7 @@ class Sides:
         self.settle()
 
     def settle(self):
-        """Wait until every call has ended or is blocked, and compare those that have ended."""
+        """Wait until every call has ended or is blocked, and compare the ended ones."""
         for side, queue in enumerate(self.queues):
             wait_until(
                 lambda queue=queue, side=side: sum(pair[side].alive() for pair in self.calls) == sum(waiting(queue)),

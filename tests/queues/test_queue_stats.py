@@ -125,7 +125,7 @@ def test_other_kinds(kind):
 
 
 def test_waits_that_are_still_going_on_count(queue):
-    """Without anybody being woken: the times grow while the calls sleep."""
+    """Times grow while the calls sleep, without waking a thread."""
     taking = start_blocked(queue, "dequeue")
     wait_until(lambda: queue.stats().dequeue_wait_s > 0.01, "the wait to be counted")
     assert queue.stats().enqueue_wait_s == 0

@@ -24,13 +24,13 @@ def build(queues, kind, capacity):
 
 
 def tags(kind, values):
-    """The second component repeats the number, so that mixed up elements are seen."""
+    """The second component repeats the number, so that mixed-up elements are detected."""
     words = [b"%d" % value for value in values]
     return [[word] for word in words] if kind == "PaddingFIFOQueue" else words
 
 
 class Producer:
-    """Enqueues blocks of numbers and keeps what must be in, and of which blocks some first part may be in."""
+    """Enqueues blocks of numbers and records those certainly stored, and the blocks stored only in part."""
 
     def __init__(self, queue, kind, number, patience, calls=CALLS):
         self.queue, self.kind, self.patience, self.calls = queue, kind, patience, calls
@@ -57,7 +57,7 @@ class Producer:
 
 
 class Consumer:
-    """Dequeues until the end and keeps what came out."""
+    """Dequeues until the end and keeps the results."""
 
     def __init__(self, queue, kind, number, patience):
         self.queue, self.kind, self.patience = queue, kind, patience
@@ -69,7 +69,7 @@ class Consumer:
             timeout, n = self.random.choice(self.patience), self.random.choice([1, 2, 5, 12])
             method = self.random.choice(["dequeue", "dequeue_many", "dequeue_up_to"])
             if self.kind == "PriorityQueue":
-                n = min(n, self.queue.stats().capacity)  # more never come together
+                n = min(n, self.queue.stats().capacity)  # more never arrive together
             try:
                 if method == "dequeue":
                     value, tag = self.queue.dequeue(timeout=timeout)
@@ -157,7 +157,7 @@ def test_nothing_is_lost_to_timeouts(queues, kind, capacity):
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_lost_to_a_close_amid_the_work(queues, kind, cancel):
     queue = build(queues, kind, 5)
-    # Until the close: were they to end by themselves, a slow main thread would wait forever for its 100 elements.
+    # Until the close: if they ended by themselves, a slow main thread would wait forever for its 100 elements.
     producers = [Producer(queue, kind, i, [None, None, 0.001], sys.maxsize) for i in range(PRODUCERS)]
     consumers = [Consumer(queue, kind, i, [None, 0.001]) for i in range(CONSUMERS)]
     running = [run_in_thread(each.run) for each in producers]

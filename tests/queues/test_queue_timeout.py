@@ -1,4 +1,4 @@
-"""`timeout=`: the call gives up, nothing is lost, and the others go on."""
+"""`timeout=`: the call gives up, nothing is lost, and the others continue."""
 
 import pickle
 
@@ -101,7 +101,7 @@ def test_collected_elements_are_put_back_in_order(queue, method, timeout):
 
 
 def test_put_back_elements_come_before_those_that_came_later(queue):
-    for timeout in (0.3, 3, 30):  # on a busy machine it may be over before others come
+    for timeout in (0.3, 3, 30):  # on a busy machine it may be over before the others start
         queue.enqueue_many([[1, 2, 3]])
         call = start_blocked(queue, "dequeue_many", 6, timeout=timeout)
         try:
@@ -199,7 +199,7 @@ def test_a_priority_queue_never_took_any(queues):
 
 
 class TestStored:
-    """The error of an enqueue has the number of elements that went in before; so does its last line."""
+    """An enqueue's error has the number of elements stored before; so does its last line."""
 
     LINE = "of the 4 elements of this call were stored and stay in the queue"
 

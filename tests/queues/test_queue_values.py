@@ -1,4 +1,4 @@
-"""What values become on their way in, and which are refused."""
+"""Conversion of enqueued values, and refused values."""
 
 from functools import partial
 
@@ -202,7 +202,7 @@ def test_arity_comes_before_values():
 @pytest.mark.parametrize("kind", [FIFOQueue, PaddingFIFOQueue, partial(RandomShuffleQueue, min_after_dequeue=0)])
 @pytest.mark.parametrize("dtype", [np.int64, "string", object])
 class TestMoreValuesThanComponents:
-    """Nothing that was passed is lost. TensorFlow would store the first value and drop the others."""
+    """No passed value is lost. TensorFlow would store the first value and drop the others."""
 
     def queue(self, kind, dtype):
         return kind(10, dtypes=[dtype], shapes=[()], name="numbers")

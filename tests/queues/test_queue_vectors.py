@@ -1,4 +1,4 @@
-"""Scripts of calls with known outcomes: who is served, when, and with what."""
+"""Scripts of calls with known outcomes: the served call, its time, and its result."""
 
 import numpy as np
 import pytest
@@ -130,7 +130,7 @@ def test_more_than_the_capacity(fifo, method):
     for value in range(4):
         queue.enqueue(value, timeout=0)
         assert queue.size() == 0
-    assert waiting(queue) == (0, 1)  # up_to waits for all of them, too, while the queue is open
+    assert waiting(queue) == (0, 1)  # up_to waits for all elements, too, while the queue is open
     queue.enqueue(4)
     assert plain(call.result()) == [0, 1, 2, 3, 4]
 

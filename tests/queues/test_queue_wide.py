@@ -1,4 +1,4 @@
-"""Queues with more components than are described on the C stack.
+"""Queues with more components than the C stack describes.
 
 Private names: `_convert`, which is slow and must not be called, and `_enqueue_given`, by which loops enqueue.
 """

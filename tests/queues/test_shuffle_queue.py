@@ -1,4 +1,4 @@
-"""RandomShuffleQueue: the draws of a seed, and the elements that stay behind."""
+"""RandomShuffleQueue: a seed's draws, and the elements left behind."""
 
 from itertools import islice
 
@@ -36,13 +36,13 @@ def test_a_seed_gives_its_order(queues, seed, wanted):
 def test_a_global_seed(queues):
     queues.set_random_seed(3)
     assert order(queues, 1, 6) == [1, 0, 3, 5, 4, 2]
-    assert order(queues, 1, 6) == [1, 0, 3, 5, 4, 2]  # every queue starts anew
+    assert order(queues, 1, 6) == [1, 0, 3, 5, 4, 2]  # every queue starts over
     queues.set_random_seed(None)
     assert order(queues, 1) == [7, 8, 1, 3, 9, 4, 2, 6, 5, 0]
 
 
 def drawn(seed, seed2, n=10):
-    """The order in which 0..n-1 leave, from the generator alone."""
+    """Return the order of 0..n-1 on the way out, from the generator alone."""
     rest, out = list(range(n)), []
     for word in islice(philox(seed, seed2), n):
         i = word % len(rest)

@@ -1,4 +1,4 @@
-"""Makes input files with faults in them, and says what a reader that skips faults must find in each."""
+"""Makes input files with faults, and the results expected from a reader that skips them."""
 
 import functools
 import gzip
@@ -8,12 +8,12 @@ from typing import NamedTuple
 from pipeline import Example, Feature, Features, FloatList, Int64List
 from pipeline.files.tfrecord_writer import TFRecordWriter
 
-LONGEST = 1 << 14  # bytes of a record, the limit for the readers
-WIDTH = 16  # numbers beside the id of an example
+LONGEST = 1 << 14  # bytes per record, the limit for the readers
+WIDTH = 16  # numbers next to an example's id
 
 
 class Input(NamedTuple):
-    """One file: its path, the ids that must come out of it, those that may, and its fault, or ""."""
+    """One file: its path, the ids a reader must find, those it may find, and its fault, or ""."""
 
     path: str
     certain: range
@@ -22,7 +22,7 @@ class Input(NamedTuple):
 
 
 def make_inputs(directory, kind, count, rng):
-    """Write `count` files of examples with ids from 0 on; `kind` is "csv", "tfrecord" or "gzip"."""
+    """Write `count` example files with ids from 0 on; `kind` is "csv", "tfrecord" or "gzip"."""
     made, first = [], 0
     for i in range(count):
         size = rng.choice([0, 1, 50, 500, 2000])
@@ -45,7 +45,7 @@ def _make(path, kind, ids, fault, rng):
         lines = [_line(one) for one in ids]
         if fault == "endless":
             lines[at] = b"9" * (LONGEST * 4)
-        elif fault == "damaged":  # cut within a line, which is then another line
+        elif fault == "damaged":  # cut within a line, which turns it into another line
             return _write(path, b"".join(line + b"\n" for line in lines[:at]), Input(path, ids[:at], ids[:at], fault))
         return _write(path, b"".join(line + b"\n" for line in lines), Input(path, ids[:at], ids[:at], fault))
     places = []
@@ -60,7 +60,7 @@ def _make(path, kind, ids, fault, rng):
         data[sum(places[:at]) + 12] ^= 1
     if kind == "gzip":
         data = bytearray(gzip.compress(data, 1))
-        if fault == "damaged" and rng.random() < 0.5:  # whatever comes before the cut may be found
+        if fault == "damaged" and rng.random() < 0.5:  # any record before the cut may be found
             return _write(path, data[: rng.randrange(len(data))], Input(path, nothing, ids[:at], "cut"))
     return _write(path, data, Input(path, ids[:at], ids[:at], fault))
 
@@ -71,7 +71,7 @@ def _write(path, data, made):
     return made
 
 
-@functools.cache  # the ids of all rounds begin at 0
+@functools.cache  # ids begin at 0 in every round
 def _line(one):
     return b",".join(b"%d" % number for number in (one, *[one % 97] * WIDTH))
 

@@ -1,7 +1,7 @@
-"""The pipelines of `make soak`: each reads examples from files, shuffles them and counts the ids that come out.
+"""The pipelines of `make soak`: each reads examples from files, shuffles them and counts the resulting ids.
 
-Each is called with the inputs, their kind, epochs, threads, how it is to end ("end", "leave" or "raise"), after how
-many examples, and a random generator. It returns the ids with their counts, how it ended, and how many calls timed out.
+Each takes the inputs, their kind, epochs, threads, the way to end ("end", "leave" or "raise"), the example count before
+that, and a random generator. It returns the ids with their counts, how it ended, and how many calls timed out.
 """
 
 import collections
@@ -27,7 +27,7 @@ class Planned(Exception):
 
 
 class Fuse:
-    """Raises Planned once this many examples went through; never for None."""
+    """Raises Planned after this many examples; never for None."""
 
     def __init__(self, after):
         self._left = after

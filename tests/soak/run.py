@@ -1,10 +1,10 @@
-"""`make soak`: runs whole pipelines with random faults, one after the other, for as long as you say.
+"""`make soak`: runs whole pipelines with random faults, one after the other, for the given time.
 
 Every round is files -> reader -> decoder -> shuffle queue -> batches, natively or through the drop-in. Some files are
-missing, damaged or endless; threads may raise, calls time out, and consumers leave early. The round compares what comes
-out with what is in the files: nothing twice, nothing made up, and nothing missing if it ran to its end. Afterwards no
-thread and no open file may be left. Memory must not grow: neither what the C allocator has given out, which would be a
-leak, nor what the process takes, which also rises, ever more slowly, as free memory is fragmented.
+missing, damaged or endless; threads may raise, calls time out, and consumers leave early. The round compares its output
+with the files: nothing twice, nothing made up, and nothing missing if it ran to its end. Afterwards no thread and no
+open file may be left. Memory must not grow: neither the C allocator's allocations, because that would be a leak, nor
+resident memory. Resident memory also rises, ever more slowly, as free memory fragments.
 
 A round is repeated by its seed: `--seed N --rounds 1`.
 """
@@ -27,8 +27,8 @@ from endurance.leaks import allocated
 from soak.files import make_inputs
 from soak.pipelines import PIPELINES
 
-# Bytes by which memory may be larger in the last quarter of the time than in the second: what the process takes, and
-# what the allocator has given out; NumPy keeps small blocks of every size it ever used, 3.5 MiB at most.
+# Permitted growth in bytes from the second to the last quarter of the time: resident memory, and the C allocator's
+# allocations. NumPy keeps small blocks in every size it ever used, 3.5 MiB at most.
 GROWTH = 16 << 20
 LEAK = 4 << 20
 
@@ -38,7 +38,7 @@ class Wrong(Exception):
 
 
 def run_round(seed, faults):
-    """Run one pipeline; return how many examples came out of it."""
+    """Run one pipeline; return its example count."""
     rng = random.Random(seed)
     pipeline, kind = rng.choice(PIPELINES), rng.choice(["csv", "tfrecord", "gzip"])
     epochs, threads = rng.choice([1, 1, 2, 3, 8]), rng.choice([1, 2, 4])
@@ -70,7 +70,7 @@ def check(inputs, epochs, found, how, what):
 
 
 def settle(count, seconds=20):
-    """Wait for the threads of a round to end; raise Wrong if they do not."""
+    """Wait for a round's threads to end; raise Wrong if they do not."""
     end = time.monotonic() + seconds
     while threading.active_count() > count:
         if time.monotonic() > end:
@@ -112,7 +112,7 @@ def main():
             return 1
         files = open_files() if rounds <= 5 else files
         rounds += 1
-        if not sizes or time.monotonic() - start >= sizes[-1][0] + 1:  # a note of each round would itself take memory
+        if not sizes or time.monotonic() - start >= sizes[-1][0] + 1:  # a record per round would itself take memory
             sizes.append((time.monotonic() - start, memory(), allocated()))
         if time.monotonic() - shown >= options.every or time.monotonic() >= start + 60 * options.minutes:
             shown = time.monotonic()
@@ -125,7 +125,7 @@ def main():
 
 
 def verdict(sizes):
-    """Compare the memory of the last quarter of the time with that of the second one."""
+    """Compare memory in the last quarter of the time with the second one."""
     whole, status = sizes[-1][0], 0
     quarters = [[each for each in sizes if i * whole <= 4 * each[0] <= (i + 1) * whole] for i in range(4)]
     if not all(quarters):

@@ -25,7 +25,7 @@ PERIOD = 0.003  # seconds between two signals
 
 
 class Failed(Exception):
-    """A thread's own error; `numbers` are the elements that it had and did not hand on."""
+    """A thread's own error; `numbers` are the elements it held and did not pass on."""
 
     def __init__(self, numbers):
         super().__init__(f"with {len(numbers)} elements in hand")
@@ -33,11 +33,11 @@ class Failed(Exception):
 
 
 class Interrupted(Exception):
-    """What the signal handler raises."""
+    """Raised by the signal handler."""
 
 
 def build(draw, name):
-    """Return a queue of any kind with two components: a number that follows from the element's, and that one."""
+    """Return a random queue with two components: a number derived from the element's, and the element's."""
     kind, capacity = draw.choice(KINDS), draw.choice([2, 20, 100, 300])
     if kind in ("shuffle", "lockstep"):
         args, lockstep = (capacity, draw.randrange(capacity), [np.int64] * 2, [(), ()]), kind == "lockstep"
@@ -50,7 +50,7 @@ def build(draw, name):
 
 
 def put(queue, numbers, timeout):
-    """Put elements in; return how many are stored: all, unless the time was up or the queue was closed."""
+    """Enqueue elements; return how many are stored: all, unless the time was up or the queue was closed."""
     try:
         if len(numbers) == 1:
             queue.enqueue((numbers[0] % 7, numbers[0]), timeout=timeout)
@@ -66,7 +66,7 @@ def take(queue, draw, timeout):
     """Take elements, whichever way; return their numbers."""
     n, capacity = draw.choice(SIZES), queue.stats().capacity
     if isinstance(queue, pipeline.PriorityQueue):
-        n = min(n, capacity)  # more never come together
+        n = min(n, capacity)  # more never arrive together
     if n == 1:
         return [check(*queue.dequeue(timeout=timeout))]
     # When the queue is closed and holds fewer, only one method takes them.
@@ -84,7 +84,7 @@ class Chain:
     """One run.
 
     Args:
-        seed: Fixes the queues and what every thread tries to do; the system decides when.
+        seed: Fixes the queues and each thread's planned calls; the system decides when they happen.
         count: Elements.
         signals: Whether signals interrupt the calls of the main thread, which must be the caller.
     """
@@ -98,10 +98,10 @@ class Chain:
         self.stop = threading.Event()
         self.threads = 0
 
-    # Threads that live and die
+    # Mortal threads
 
     def lives(self, job, seed):
-        """Do a job in one thread after the other until it is done; each thread may raise or leave."""
+        """Do a job in successive threads until it is done; each thread may raise or leave."""
         draw = random.Random(seed)
         while True:
             with self.lock:
@@ -125,7 +125,7 @@ class Chain:
         self.ledger.note("threads left")
 
     def block(self, draw):
-        """Take numbers that no thread has put in yet."""
+        """Take numbers not yet enqueued by any thread."""
         with self.lock:
             return list(itertools.islice(self.numbers, draw.choice(SIZES)))
 
@@ -158,7 +158,7 @@ class Chain:
             hand = hand[stored:]
 
     def got(self, queue, draw):
-        """Take elements; return none if the call times out or is cancelled. Raise OutOfRangeError at the end of the
+        """Take elements, or none if the call times out or is cancelled. Raise OutOfRangeError at the end of the
         queue."""
         try:
             return take(queue, draw, draw.choice(PATIENCE))
@@ -175,7 +175,7 @@ class Chain:
         self.ledger.note("dequeues", "delivered", self.got(self.queues[2], draw))
 
     def harass(self, draw):
-        """Cancel calls of the threads that were started last, until the end."""
+        """Cancel calls in the most recently started threads, until the end."""
         pause = threading.Event()
         while not self.stop.is_set():
             draw.choice(self.queues).cancel(max(1, self.threads - draw.randrange(8)))
@@ -185,7 +185,7 @@ class Chain:
 
     def interrupted(self):
         """Produce and consume in this thread, while signals interrupt it, until all is put in."""
-        armed, here.thread = False, None  # signals end calls of this thread, and nobody cancels them
+        armed, here.thread = False, None  # signals end calls in this thread, and no call here is cancelled
 
         def handle(*_):
             nonlocal armed
@@ -236,7 +236,7 @@ class Chain:
         for queue, threads in zip(self.queues, stages, strict=True):
             wait_for(threads)
             queue.close()
-        if self.draw.random() < 0.5:  # else these leave what is left in the queue
+        if self.draw.random() < 0.5:  # otherwise these leave elements in the queue
             wait_for(consumers)
         self.stop.set()
         harasser.result()
@@ -260,14 +260,14 @@ def last(thread):
 
 
 def wait_for(threads):
-    """Wait until threads have ended, and raise what they raised."""
+    """Wait for threads to end, and raise their errors."""
     for thread in threads:
         last(thread)
         thread.result()
 
 
 def run(seed, count, signals=True):
-    """Run a chain; return its accounts, which are checked."""
+    """Run a chain; return its checked accounts."""
     began = time.monotonic()
     try:
         ledger = Chain(seed, count, signals).run()

@@ -1,14 +1,14 @@
-"""Is a history possible? Searches for an order of steps of the sequential model that explains the result of every call.
+"""Is a history possible? Searches for an order of the sequential model's steps that explains every call's result.
 
-A step of a call happens after the call began and before it ended. The search goes through the beginnings and ends in
-order, with all states that the model can be in. At the end of a call it tries the steps of the calls in progress, in
-every order, until that call has the result in the history. It drops states in which a call ended otherwise, and merges
-equal states. If no state is left, the history is impossible. The model serves calls in order of arrival, so a history
-in which one call overtook another is impossible too, as far as it shows which came first.
+A call's step happens between its beginning and its end. The search goes through the beginnings and ends in order,
+keeping every state the model can be in. At a call's end it tries the steps for the calls in progress, in every order,
+until that call has the result in the history. It drops states in which a call ended otherwise, and merges equal states.
+If no state is left, the history is impossible. The model serves calls in order of arrival, so a history is also
+impossible if one call overtook another, provided it shows the one that came first.
 
-Two things keep the states few when many calls are in progress. A queue that is empty at the end gave out every element
-that it ever stored, so a state that stores another is dropped at once. And a call that timed out without taking or
-giving an element arrives and is withdrawn in one step: in its line it held nobody up who would not have waited anyway.
+Two rules keep the states few when many calls are in progress. A queue that is empty at the end gave out every element
+it ever stored, so a state storing any other is dropped at once. And a call that timed out without moving an element
+arrives and is withdrawn in one step, because calls behind it in its line would have waited anyway.
 """
 
 from stress.words import LOOKS, listing
@@ -21,7 +21,7 @@ class TooMany(Exception):
 
 
 class State:
-    """The model, the calls that began and have not arrived, and those that are decided and have not ended."""
+    """The model, the begun calls yet to arrive, and the decided calls yet to end."""
 
     __slots__ = ("called", "decided", "model")
 
@@ -34,7 +34,7 @@ class State:
 
 
 def given_out(history):
-    """Return the elements that calls gave out if the history ends with an empty queue, else None."""
+    """Return all elements given out by calls if the history ends with an empty queue, else None."""
     last = max(history, key=lambda record: record.ended)
     alone = all(record.ended < last.began for record in history if record is not last)
     if not (alone and last.call.method == "stats" and last.outcome.value == (0, True, 0, 0)):
@@ -49,7 +49,7 @@ class Search:
         self.states = [State(model)]
 
     def is_idle(self, record):
-        """Whether a call timed out without moving an element, while none was there that looks at its line."""
+        """Return whether a call timed out without moving an element, while no call inspects its line."""
         if record.outcome.end != "timed_out" or not (record.call.puts or record.call.method == "dequeue"):
             return False
         together = (r.call.method for r in self.history if record.began < r.ended and r.began < record.ended)
@@ -58,7 +58,7 @@ class Search:
         return self.given_out.isdisjoint(record.call.rows)
 
     def run(self):
-        """Return None if the history is possible, else a text that says where it becomes impossible."""
+        """Return None if the history is possible, else a text with the point where it becomes impossible."""
         tickets = [(record.began, i, True) for i, record in enumerate(self.history)]
         tickets += [(record.ended, i, False) for i, record in enumerate(self.history)]
         for _, number, begins in sorted(tickets):
@@ -73,7 +73,7 @@ class Search:
         return None
 
     def ended(self, number):
-        """Return the states in which the call has ended, with whatever steps of other calls that takes."""
+        """Return the states after the call's end, with any steps that other calls need for it."""
         left, seen, waiting = {}, set(), list(self.states)
         while waiting:
             state = waiting.pop()
@@ -129,7 +129,7 @@ class Search:
             yield from self.fits(after, ended)
 
     def fits(self, state, ended):
-        """Yield the state if the calls that have ended in it have the results in the history."""
+        """Yield the state if the calls that ended in it have the history's results."""
         for a in ended:
             record, outcome = self.history[a.call], a.outcome()
             if record.outcome.end == "hook":  # raised whatever the queue had decided; elements go back
@@ -153,5 +153,5 @@ class Search:
 
 
 def explain(history, model):
-    """Return None if the history is possible for a queue that starts as `model`, else why it is not."""
+    """Return None if the history is possible for a queue starting as `model`, else the reason."""
     return Search(history, model).run()

@@ -1,4 +1,4 @@
-"""`make stress`, second part: moves a million elements through chains of queues and sessions, and accounts for all."""
+"""`make stress`, second part: moves a million elements through chained queues and sessions, and accounts for all."""
 
 import argparse
 import random

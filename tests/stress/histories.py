@@ -1,9 +1,9 @@
-"""Records what threads see of a small queue, and checks that one order of steps explains it.
+"""Records the results of threads with a small queue, and checks that one order of steps explains them.
 
-A seed fixes the queue, the threads and their calls. In every other history it also fixes which call starts when: one
-call at a time starts, as soon as every other has ended or is blocked, so that the order of arrival is known and the
-seed repeats the history exactly. In the rest the threads run freely: the seed repeats the calls, and a history that
-fails is printed in full.
+A seed fixes the queue, the threads and their calls. In every other history it also fixes their schedule: one call at a
+time starts, as soon as every other has ended or is blocked, so the order of arrival is known and the seed repeats the
+history exactly. In the rest the threads run freely: the seed repeats the calls, and a failing history is printed in
+full.
 """
 
 import argparse
@@ -18,12 +18,12 @@ from stress.check import explain
 from stress.queues import Subject, calls, here, plan
 from stress.words import Call, Record
 
-FREE = [None, None, 0, 0.0002, 0.001]  # timeouts of threads that run freely
+FREE = [None, None, 0, 0.0002, 0.001]  # timeouts for threads that run freely
 ORDERED = [None, None, None, 0]
 
 
 class Recorder:
-    """Makes calls and keeps their outcomes, with tickets that say which call ended before which began."""
+    """Makes calls and keeps their outcomes, with tickets for the order of beginnings and ends."""
 
     def __init__(self, subject):
         self.subject, self.tickets, self.records = subject, itertools.count(), []
@@ -49,7 +49,7 @@ def scripts(draw, subject, total, patience):
 
 
 def freely(seed, subject):
-    """Record a history of threads that run freely."""
+    """Record a history with threads running freely."""
     draw, recorder = random.Random(seed), Recorder(subject)
     todo = scripts(draw, subject, 24, FREE)
     ready = threading.Barrier(len(todo))
@@ -70,13 +70,13 @@ def freely(seed, subject):
 
 
 def one_by_one(seed, subject):
-    """Record a history in which the order of arrival is known: each call has ended or waits before the next starts."""
+    """Record a history with known order of arrival: each call has ended or waits before the next starts."""
     draw, recorder = random.Random(seed), Recorder(subject)
     todo = scripts(draw, subject, 24, ORDERED)
     running = {}
 
     def settle():
-        # Left to right: a call that is alive first, and waits then, is blocked.
+        # Left to right: a call first seen alive and then waiting is blocked.
         settled = lambda: sum(call.alive() for call in running.values()) == waiting_calls(subject)  # noqa: E731
         wait_until(settled, "calls that have ended or are blocked")
         for thread in [i for i, call in running.items() if not call.alive()]:
@@ -105,7 +105,7 @@ def waiting_calls(subject):
 
 
 def finish(recorder, running, thread):
-    """End every call that waits, and take what is left."""
+    """End every waiting call, and take the remaining elements."""
     recorder.call(thread, Call("close_now"))
     for call in running:
         call.result()
@@ -115,13 +115,13 @@ def finish(recorder, running, thread):
 
 
 def record(seed, classes=None):
-    """Record the history of a seed; return it with the plan of its queue."""
+    """Record a seed's history; return it with its queue's plan."""
     subject = Subject(plan(seed), classes)
     return (one_by_one if seed % 2 else freely)(seed, subject), subject.plan
 
 
 def check(seed, classes=None, model=None):
-    """Return None if the history of a seed is possible, else a text that says why not."""
+    """Return None if a seed's history is possible, else a text with the reason."""
     history, made = record(seed, classes)
     problem = explain(history, made.model() if model is None else model(made))
     return None if problem is None else f"seed {seed}, {made}\n{problem}"

@@ -1,8 +1,8 @@
-"""Keeps accounts of elements: what went in, what came out, and what failing threads still held.
+"""Accounts for elements: those enqueued, those dequeued, and those still held by failing threads.
 
-Every element has its own number. In the end each that was certainly put in must be in exactly one place: delivered,
-still in a queue, or reported by the thread that failed with it. An element of an interrupted call may be stored or not,
-but the stored rows are the first ones of the call.
+Every element has its own number. In the end each element certainly enqueued must be in exactly one place: delivered,
+still in a queue, or reported by the thread that failed with it. An element in an interrupted call may be stored or not,
+but the stored rows are the call's first ones.
 """
 
 import threading
@@ -10,25 +10,25 @@ from collections import Counter
 
 
 class Ledger:
-    """Thread safety: every thread may note what it knows."""
+    """Thread safety: every thread may record its own observations."""
 
     def __init__(self):
         self._lock = threading.Lock()
         self.stored, self.refused = [], []  # by the producers' calls
-        self.unsure = []  # blocks of calls that were interrupted
+        self.unsure = []  # blocks from interrupted calls
         self.delivered, self.reported, self.left = [], [], []
         self.events = Counter()
         self.seconds = 0.0
 
     def note(self, event, account=None, numbers=()):
-        """Note that something happened, and to which elements."""
+        """Record an event and its elements."""
         with self._lock:
             self.events[event] += 1
             if account is not None:
                 getattr(self, account).extend(numbers)
 
     def doubt(self, event, block):
-        """Note that a call was interrupted, so that it is unknown how many of its rows are stored."""
+        """Record an interrupted call, with an unknown number of stored rows."""
         with self._lock:
             self.events[event] += 1
             self.unsure.append(list(block))
@@ -53,7 +53,7 @@ class Ledger:
         assert not lost, f"{len(lost)} elements were lost, such as {sorted(lost)[:9]}"
 
     def summary(self):
-        """Return what happened, as a line for people."""
+        """Return the events as a readable line."""
         places = {name: len(getattr(self, name)) for name in ("stored", "delivered", "left", "reported", "refused")}
         places["unsure"] = sum(map(len, self.unsure))
         events = ", ".join(f"{count:,} {event}" for event, count in sorted(self.events.items()))

@@ -1,7 +1,8 @@
-"""The sequential model of a queue: the reference's engine, one step at a time, on elements that are plain values.
+"""The sequential model of a queue: the reference's engine, one step at a time, with plain values as elements.
 
 A call is not one step but up to three: it *arrives* (joins its line, and the lines are served), it may be *withdrawn*
-while it waits (a timeout, or a hook that raised), and a dequeue that had its elements when a hook raised is *undone*.
+while it waits (a timeout, or an error in a hook), and a dequeue with its elements already taken when a hook raised is
+*undone*.
 """
 
 from collections import deque
@@ -14,14 +15,14 @@ from pipeline.errors import CancelledError
 
 
 class Nobody:
-    """Stands for the condition variable of the reference: in the model no thread sleeps."""
+    """Replaces the reference's condition variable: in the model no thread sleeps."""
 
     def notify_all(self):
         pass
 
 
 class Words:
-    """The words of a generator and how many of them were drawn; a copy goes on independently."""
+    """A generator's words and the number drawn so far; a copy continues independently."""
 
     def __init__(self, source, known=None, drawn=0):
         self.source, self.known, self.drawn = source, [] if known is None else known, drawn
@@ -37,7 +38,7 @@ class Words:
 
 
 class Waits(Attempt):
-    """An attempt that knows its call."""
+    """An attempt with a reference to its call."""
 
     def __init__(self, call, rows=(), missing=0, up_to=False, close=False, each=False):
         super().__init__("queue", rows, missing, up_to, close)
@@ -53,7 +54,7 @@ class Waits(Attempt):
         return self.call, tuple(self.rows), tuple(self.taken), self.missing
 
     def outcome(self):
-        """Return how the call ends, now that the attempt has."""
+        """Return the call's outcome after the attempt's end."""
         if isinstance(self.error, CancelledError):
             return Outcome("already" if self.close else "closed")
         if self.error is not None:
@@ -62,7 +63,7 @@ class Waits(Attempt):
 
 
 class Model:
-    """Mixed into a queue of the reference: steps instead of calls, and states that can be copied and compared."""
+    """Mixed into a reference queue: steps instead of calls, and states that can be copied and compared."""
 
     def settle(self):
         """Prepare for steps: no thread waits, nothing is drawn yet."""
@@ -83,10 +84,10 @@ class Model:
         return tuple(self.store), getattr(self, "again", 0), self.closed, self.words.drawn, *lines
 
     def held(self):
-        """Return the elements that are stored, with those that calls in line have collected."""
+        """Return the stored elements, plus those collected by waiting calls."""
         return [*self.store, *(row for a in self.dequeues for row in a.taken)]
 
-    # Where the reference makes errors with texts, the model says how the call ends.
+    # Where the reference makes errors with texts, the model records the outcome.
 
     def out_of_range(self, a, size):
         return a.finish(Outcome("exhausted", (a.missing, size)))
@@ -96,11 +97,11 @@ class Model:
             return super().try_enqueue(a)
         capacity, self.capacity = self.capacity, min(self.capacity, len(self.store) + 1)
         try:
-            return super().try_enqueue(a)  # one row, as an enqueue of it would
+            return super().try_enqueue(a)  # one row, as enqueue would
         finally:
             self.capacity = capacity
 
-    # The steps. Each returns the attempts that have ended.
+    # The steps. Each returns the ended attempts.
 
     def served(self):
         before = [*self.enqueues, *self.dequeues]
@@ -108,14 +109,14 @@ class Model:
         return [a for a in before if a.done]
 
     def arrive(self, number, call):
-        """Let a call arrive that may have to wait."""
+        """Let a call arrive; it may have to wait."""
         rows, each = (call.rows, call.method == "_enqueue_each") if call.puts else ((), False)
         a = Waits(number, rows, call.n, call.method == "dequeue_up_to", call.method == "close", each)
         (self.enqueues if call.puts or a.close else self.dequeues).append(a)
         return self.served()
 
     def withdraw(self, number):
-        """Take a waiting call out of its line; return it, and those that ended because of it."""
+        """Take a waiting call out of its line; return it, and the calls that ended because of it."""
         for line in (self.enqueues, self.dequeues):
             for a in line:
                 if a.call == number:
@@ -125,7 +126,7 @@ class Model:
         raise AssertionError(f"call {number} does not wait")
 
     def undo(self, taken):
-        """Put back elements that could not be handed over."""
+        """Put back undelivered elements."""
         self.put_back(list(taken))
         return self.served()
 
@@ -162,7 +163,7 @@ class Priority(Model, reference.PriorityQueue):
 
 
 def model(kind, capacity, min_after_dequeue=0, seed=None):
-    """The model of a queue as `histories` makes it; a padding queue is a FIFO queue to it."""
+    """Return a queue's model as made by `histories`; a padding queue is modelled as a FIFO queue."""
     if kind in ("shuffle", "lockstep"):
         lockstep = {"deterministic": kind == "lockstep"}
         return Shuffle(capacity, min_after_dequeue, int, shapes=(), seed=seed, **lockstep).settle()

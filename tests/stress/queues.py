@@ -1,6 +1,6 @@
 """The queues under test in histories: how elements become values, and how results are read back.
 
-An element is a number in all its components; of a queue by priority a pair (priority, number).
+An element is a number in all its components; in a priority queue, a pair (priority, number).
 The private hooks `_about_to_wait` and `_still_waiting` are where a call can be cancelled.
 """
 
@@ -15,12 +15,12 @@ from stress.words import Call, HookRaised, Outcome, Unexpected, outcome_of
 import pipeline
 
 KINDS = ("fifo", "shuffle", "lockstep", "padding", "priority")
-STRIDE = 1000  # numbers of the elements of one thread
+STRIDE = 1000  # numbers per thread
 WIDE = 8192  # numbers in a wide row: the engine copies it without the GIL
 
 
 class Plan(NamedTuple):
-    """The queue that a seed stands for."""
+    """A seed's queue."""
 
     kind: str
     capacity: int
@@ -33,7 +33,7 @@ class Plan(NamedTuple):
 
 
 def plan(seed):
-    """Return the plan of the queue of a seed."""
+    """Return the plan for a seed's queue."""
     draw = random.Random(seed)
     capacity = draw.choice([1, 2, 2, 3, 4, 6])
     return Plan(
@@ -46,7 +46,7 @@ def plan(seed):
 
 
 class Hooks:
-    """Lets a call that waits be cancelled from another thread, as the drop-in's session does."""
+    """Lets another thread cancel a waiting call, as the drop-in's session does."""
 
     def __init__(self, *args, **kwargs):
         self.cancelled = set()
@@ -84,11 +84,11 @@ HOOKED = {
 
 
 class Subject:
-    """A queue under test: makes the calls of `words` and returns how they ended.
+    """A queue under test: makes the calls in `words` and returns their outcomes.
 
     Args:
         plan: Which queue.
-        classes: Where its class is found; the compiled ones, which can be cancelled, if it is not given.
+        classes: Namespace with its class; by default the compiled ones, which can be cancelled.
     """
 
     def __init__(self, plan, classes=None):
@@ -137,7 +137,7 @@ class Subject:
         stats = self.queue.stats()
         return stats.size, stats.closed, stats.waiting_enqueues, stats.waiting_dequeues
 
-    # Elements as values. A number says how long its padded component is, so that padding is checked as well.
+    # Elements as values. A number fixes its padded component's length, so that padding is checked as well.
 
     def row(self, row):
         if self.plan.kind == "priority":
@@ -191,8 +191,7 @@ class Subject:
 
 
 def calls(plan, draw, count, threads, thread, patience, hooked=True):
-    """Return `count` calls of one thread. The numbers of its elements start at STRIDE times its place among the
-    threads."""
+    """Return `count` calls for one thread. Its elements are numbered from STRIDE times its index."""
     made, first = [], STRIDE * (thread + 1)
     puts = ["enqueue"] * 4 + ["enqueue_many"] * 2
     if hooked and plan.kind in ("shuffle", "priority"):
@@ -209,7 +208,7 @@ def calls(plan, draw, count, threads, thread, patience, hooked=True):
             made.append(Call("cancel", n=draw.randrange(threads)))
         elif kind < 0.6:
             method = draw.choice(puts)
-            step = 4 if plan.kind == "padding" else 1  # padded rows of one call are of one length
+            step = 4 if plan.kind == "padding" else 1  # padded rows in one call have the same length
             numbers = range(first, first + step * (1 if method == "enqueue" else draw.randint(1, 5)), step)
             first = numbers[-1] + 1
             rows = tuple((draw.randint(-1, 1), i) if plan.kind == "priority" else i for i in numbers)

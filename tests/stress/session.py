@@ -1,8 +1,8 @@
-"""Moves elements through three queues of a session: runs time out, runners work in blocks, coordinators stop.
+"""Moves elements through three queues in a session: runs time out, runners work in blocks, coordinators stop.
 
 One round is a session: feeding threads -> queue of text -> runner that parses -> queue -> runner that computes ->
-shuffle queue -> consuming threads. A round ends at the end of the input, or sooner: a coordinator is asked to stop, or
-an element that does not parse stops it.
+shuffle queue -> consuming threads. A round ends with its input, or sooner: a stop is requested, or an element fails to
+parse.
 """
 
 import itertools
@@ -18,7 +18,7 @@ from stress.ledger import Ledger
 import pipeline.compat.v1 as tf
 
 TIMEOUTS = [1, 1, 5, 20]  # milliseconds
-THREADS = 2  # of each runner
+THREADS = 2  # per runner
 ENDS = ("stop", "error", "input")
 
 
@@ -58,7 +58,7 @@ class Round:
             wait_for(feeders)
             if self.ends == "stop":
                 self.coord.request_stop()
-            self.sess.run(self.close)  # which nobody else does for the first queue, also after a stop
+            self.sess.run(self.close)  # nothing else does so for the first queue, even after a stop
             wait_for(consumers)
             self.coord.request_stop()
             try:
@@ -108,7 +108,7 @@ class Round:
                 self.ledger.note("dequeues", "delivered", numbers.tolist())
 
     def blame(self, error):
-        """Check that the error is that of an element that does not parse."""
+        """Check that the error comes from an element that does not parse."""
         assert "is not a valid int32" in str(error)
         self.ledger.note("runners failed")
 
@@ -120,9 +120,9 @@ class Round:
                 self.ledger.note("elements left", "left", [number])
 
     def check(self):
-        """Raise AssertionError unless every element is accounted for, except those that runners held when stopped.
+        """Raise AssertionError unless every element is accounted for, except those held by stopped runners.
 
-        As in TensorFlow, an element that a runner's op has taken and cannot hand on is lost with the run that failed:
+        As in TensorFlow, an element that a runner's op has taken and cannot pass on is lost with the failed run:
         the runner has reported it by ending. At the end of the input nothing may be missing.
         """
         ledger = self.ledger
@@ -135,7 +135,7 @@ class Round:
 
 
 def run(seed, count):
-    """Move elements through as many sessions as it takes; return the accounts, which are checked."""
+    """Move elements through as many sessions as needed; return the checked accounts."""
     draw, numbers, total = random.Random(seed), iter(range(count)), Ledger()
     began = time.monotonic()
     try:

@@ -1,4 +1,4 @@
-"""What a history consists of: calls, how they ended, and when, as plain values that compare, hash and print."""
+"""Parts of a history: calls, their outcomes and times, as plain values that compare, hash and print."""
 
 import re
 from typing import NamedTuple
@@ -10,7 +10,7 @@ LOOKS = ("size", "is_closed", "stats")
 
 
 class Call(NamedTuple):
-    """One call: `rows` are the elements that it puts in, `n` how many it takes out."""
+    """One call: it puts in the elements `rows`, or takes `n` out."""
 
     method: str
     rows: tuple = ()
@@ -29,9 +29,9 @@ class Call(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How a call ended, and its result: elements, what was seen, or the two numbers of an OutOfRangeError.
+    """A call's outcome and result: elements, values seen, or the two numbers in an OutOfRangeError.
 
-    `stored` is how many of its rows an enqueue that failed had stored, as its error says; None where it does not say.
+    `stored` is the row count stored by a failed enqueue, from its error text; None if the text has none.
     """
 
     end: str
@@ -55,15 +55,15 @@ class Record(NamedTuple):
 
 
 class HookRaised(Exception):
-    """Raised by the hook of a queue that waits: the call was cancelled from outside."""
+    """Raised by a waiting queue's hook: the call was cancelled from outside."""
 
 
 class Unexpected(Exception):
-    """A call ended in a way in which no call may end."""
+    """A call ended in an impossible way."""
 
 
 def outcome_of(error, call):
-    """Return how a call ended that raised."""
+    """Return the outcome for a call that raised."""
     text = str(error)
     if isinstance(error, HookRaised):
         return Outcome("hook")
@@ -81,7 +81,7 @@ def outcome_of(error, call):
 
 
 def listing(history):
-    """Return a history for people to read: one line per call, in order of their beginnings."""
+    """Return a readable history: one line per call, ordered by start."""
     lines = []
     for i, record in enumerate(history):
         when = f"{record.began:4}-{record.ended:<4}"

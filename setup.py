@@ -21,15 +21,15 @@ MODULES = [
     "_steps",
 ]
 IMAGES = ["_chain", "_colour", "_crops", "_resize"]
-# Products and sums are rounded one by one on every processor; a loop may divide by zero where the result is not used.
+# Products and sums are rounded separately on every processor; a loop may divide by zero if the result is unused.
 EXACT = ["-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
 JOBS = os.cpu_count() or 1
-LINES = "PIPELINE_LINES" in os.environ  # debuggers and sanitizers then tell lines of pyx
-BOUNDS = "PIPELINE_BOUNDS" in os.environ  # every index of a memoryview or span is checked; see `make bounds`
-TRACE = "PIPELINE_TRACE" in os.environ  # line coverage: its plugin wants the C++ beside the .pyx
+LINES = "PIPELINE_LINES" in os.environ  # pyx line numbers for debuggers and sanitizers
+BOUNDS = "PIPELINE_BOUNDS" in os.environ  # check every memoryview and span index; see `make bounds`
+TRACE = "PIPELINE_TRACE" in os.environ  # line coverage: its plugin needs the C++ next to the .pyx
 MACROS = [
     ("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"),
-    ("NPY_TARGET_VERSION", "NPY_1_22_API_VERSION"),  # for its allocators, which NumPy 2.0 hides otherwise
+    ("NPY_TARGET_VERSION", "NPY_1_22_API_VERSION"),  # for its allocators, otherwise hidden in NumPy 2.0
     ("PIPELINE_NUMPY", f'"{numpy.__version__}"'),  # for pipeline.show_config()
 ]
 if BOUNDS:
@@ -51,7 +51,7 @@ setup(
             )
             for name in MODULES + IMAGES
         ],
-        # NumPy's declarations are part of the C++: that of one version may not compile with another.
+        # NumPy's declarations are part of the C++: code generated with one version may not compile with another.
         build_dir=None if TRACE else f"build/numpy-{numpy.__version__}",
         nthreads=JOBS,
         emit_linenums=LINES,

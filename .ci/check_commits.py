@@ -1,4 +1,4 @@
-"""Check the subjects of commits since the last release: imperative, at most 72 characters, a blank line after them."""
+"""Check commit subjects since the last release: imperative, at most 72 characters, then a blank line."""
 
 import re
 import subprocess
@@ -8,20 +8,20 @@ import sys
 SINCE = "44f6822d0ee7cbe7fff66083c001d2bcf5a0b821"
 LONGEST = 72
 
-# First words that tell what was done, or what is so, instead of what the commit does.
+# First words that describe a finished change or a state, not the commit's action.
 _NOT_IMPERATIVE = re.compile(
     r"(?i)^(?:added|fixed|changed|removed|made|adds|fixes|changes|removes|makes|the|a|an|no|now|wip)\b"
 )
 
 
 def git(*arguments):
-    """Return what git prints; None if it fails."""
+    """Return git's output; None if it fails."""
     done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)
     return done.stdout if done.returncode == 0 else None
 
 
 def faults(message):
-    """Yield what is wrong with the message of a commit."""
+    """Yield the faults in a commit's message."""
     subject, _, rest = message.strip("\n").partition("\n")
     if len(subject) > LONGEST:
         yield f"{len(subject)} characters, at most {LONGEST}"
@@ -32,7 +32,7 @@ def faults(message):
 
 
 def main():
-    """Check the commits; print what is wrong with them."""
+    """Check the commits; print their faults."""
     since = (git("describe", "--tags", "--abbrev=0") or SINCE).strip()
     log = git("log", "--no-merges", "--format=%h%x00%B%x01", f"{since}..HEAD")
     if log is None:

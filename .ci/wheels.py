@@ -3,12 +3,12 @@
     python .ci/wheels.py sdist              dist/ gets the sdist
     python .ci/wheels.py build PYTHON...    dist/ gets the sdist, and from it a wheel for each Python
     python .ci/wheels.py test PYTHON...     each wheel is installed into a bare environment, and the tests run there
-    python .ci/wheels.py once PYTHON        a wheel that is built once and not kept is installed into a bare
-                                            environment, and the tests of queues and batches run there: takes minutes
+    python .ci/wheels.py once PYTHON        a wheel is built once, not kept, and installed into a bare
+                                            environment; the tests of queues and batches run there: takes minutes
 
-Pythons that are not there are left out. The Python that runs this needs the dependency group `wheels`: zig, from its
-own wheel, compiles for the oldest glibc that wheels of NumPy run with, whatever glibc this machine has. What is built
-from the same sources at the same SOURCE_DATE_EPOCH is the same byte for byte; `build` builds the sdist and one wheel
+Missing Pythons are left out. The Python running this needs the dependency group `wheels`: zig, from its
+own wheel, compiles for the oldest glibc supported by NumPy's wheels, with any glibc on this machine. Builds
+from the same sources at the same SOURCE_DATE_EPOCH are equal byte for byte; `build` builds the sdist and one wheel
 twice and compares.
 """
 
@@ -29,20 +29,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 TARGET = f"{platform.machine()}-linux-gnu.2.17"  # glibc
-MOST = 3_000_000  # bytes of a wheel
+MOST = 3_000_000  # bytes per wheel
 
-# What the tests read beside the installed package; not pipeline/, which would be imported in its place.
+# Files read by the tests besides the installed package; not pipeline/, because it would be imported instead.
 TREE = ["tests", "examples", "docs", "bench", "pyx", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml"]
-NOT_HERE = ["--ignore=tests/house", "--ignore=tests/queues/test_nogil.py"]  # the rules of the sources
+NOT_HERE = ["--ignore=tests/house", "--ignore=tests/queues/test_nogil.py"]  # the rules for sources
 AT_ONCE = ["--numprocesses", "auto", "--dist", "loadfile"]
-ONCE = ["pytest>=9", "pytest-xdist>=3.6", "hypothesis>=6.100"]  # what the tests of the core cannot do without
+ONCE = ["pytest>=9", "pytest-xdist>=3.6", "hypothesis>=6.100"]  # needed by tests of the core
 ONCE_TESTS = ["tests/test_face.py", "tests/queues", "tests/batches", "-m", "not slow"]
 ABOUT = "tests/reports/test_about.py"
 CORE = ["tests/test_face.py", ABOUT, "tests/queues", "tests/runners", "tests/workers", "tests/ends"]
 
 TAG = "import sys; print('cp%d%d' % sys.version_info[:2] + sys.abiflags)"
 
-# Instructions that came after SSE2, which every x86-64 processor has.
+# Instructions newer than SSE2; every x86-64 processor has SSE2.
 NEWER = re.compile(
     r"(?!verr|verw)v\w+|popcnt|lzcnt|andn|bextr|bls\w+|mulx|crc32\w?|movbe|pshufb|palignr|ptest|pmulld|pmuldq|pmulhrsw"
     r"|pcmpeqq|pcmpgtq|p(?:min|max)(?:sb|sd|ud|uw)|p(?:extr|insr)[bdq]|pmov[sz]x\w+|pabs\w|psign\w|ph(?:add|sub)\w+"
@@ -70,7 +70,7 @@ pipeline.show_config()
 
 
 def main(command: str, *pythons: str) -> None:
-    os.environ.pop("PYTHONPATH", None)  # only what is installed is to be found
+    os.environ.pop("PYTHONPATH", None)  # only the installed package is importable
     present = {tag: python for python in pythons if (tag := _tag(python))}
     if command != "sdist" and not present:
         raise SystemExit("none of these Pythons is here: " + " ".join(pythons))
@@ -79,7 +79,7 @@ def main(command: str, *pythons: str) -> None:
 
 
 def _tag(python: str) -> str | None:
-    """What wheels call this Python, such as cp313t; None if it cannot be run."""
+    """Return this Python's wheel tag, such as cp313t; None if it cannot be run."""
     try:
         done = subprocess.run([python, "-c", TAG], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
@@ -122,7 +122,7 @@ def build(pythons: dict[str, str], folder: Path) -> None:
 
 
 def epoch() -> int:
-    """The time that files get: of the last commit, or where there is no git of the changelog."""
+    """Return the time for files: the last commit's, or without git the changelog's."""
     if "SOURCE_DATE_EPOCH" in os.environ:
         return int(os.environ["SOURCE_DATE_EPOCH"])
     command = ["git", "log", "-1", "--format=%ct"]
@@ -133,7 +133,7 @@ def epoch() -> int:
 
 
 def build_sdist(folder: Path) -> Path:
-    """Build the sdist; then give its files one time and one owner, which setuptools leaves as they are here."""
+    """Build the sdist, then set one time and one owner for its files; setuptools keeps those found here."""
     run(sys.executable, "-m", "build", "--sdist", "--outdir", folder, ROOT)
     (built,) = folder.glob("*.tar.gz")
     out = io.BytesIO()
@@ -148,13 +148,13 @@ def build_sdist(folder: Path) -> Path:
 
 
 def build_wheel(source: Path, python: str, folder: Path) -> Path:
-    """Build a wheel from the sdist alone, in folders of its own; return it with the name of what it runs on."""
+    """Build a wheel from the sdist alone, in separate folders; return it with its platform's name."""
     with tarfile.open(source) as archive:
         archive.extractall(folder)
     (sources,) = folder.iterdir()
     environment = new_environment(python, folder / "environment", "build")
-    # Threads that Python ends at exit are unwound by the system's libgcc. With zig's own unwinder in it, a module does
-    # not understand that, and crashes.
+    # Threads ended by Python at exit are unwound by the system's libgcc. A module with zig's own unwinder does not
+    # understand that, and crashes.
     libgcc = subprocess.run(
         ["gcc", "-print-file-name=libgcc_s.so.1"], capture_output=True, text=True, check=True
     ).stdout
@@ -193,7 +193,7 @@ def checked(wheel: Path, folder: Path) -> None:
 
 
 def check(wheel: Path, folder: Path) -> list[str]:
-    """What is wrong with a wheel."""
+    """Return the faults in a wheel."""
     faults = []
     if wheel.stat().st_size > MOST:
         faults.append(f"{wheel.stat().st_size:,} bytes, more than {MOST:,}")
@@ -213,8 +213,8 @@ def check(wheel: Path, folder: Path) -> list[str]:
 
 
 def module_faults(module: Path) -> list[str]:
-    """What is wrong with a compiled module."""
-    from elftools.elf.elffile import ELFFile  # comes with auditwheel; `test` does without
+    """Return the faults in a compiled module."""
+    from elftools.elf.elffile import ELFFile  # installed with auditwheel; `test` does without
 
     faults = []
     data = module.read_bytes()
@@ -245,7 +245,7 @@ def module_faults(module: Path) -> list[str]:
 
 
 def test(pythons: dict[str, str], folder: Path) -> None:
-    """Test the wheels; all the tests run with the newest Python, those of the compiled core with the others."""
+    """Test the wheels; all tests run with the newest Python, those for the compiled core with the others."""
     tree = copied_tree(folder)
     for number, (tag, python) in enumerate(pythons.items()):
         wheels = list(DIST.glob(f"*-{tag}-{tag}-manylinux*.whl"))
@@ -268,7 +268,7 @@ def once(pythons: dict[str, str], folder: Path) -> None:
 
 
 def copied_tree(folder: Path) -> Path:
-    """What the tests read, without the package."""
+    """Copy the files read by the tests, without the package."""
     tree = folder / "tree"
     tree.mkdir()
     for name in TREE:

@@ -1,4 +1,4 @@
-"""A directive, `compat-names`: the names of the drop-in, by namespace, from the table that has them."""
+"""A directive, `compat-names`: the drop-in's names, by namespace, from its own table."""
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -7,7 +7,7 @@ from pipeline.compat.names import MODULES
 
 
 def names():
-    """The names of each namespace, without the namespace; "" has those of `tf` itself."""
+    """Return the names in each namespace, without the namespace; "" has those in `tf` itself."""
     found = {}
     for each in " ".join(MODULES.values()).split():
         space, _, name = each.partition("=")[0].rpartition(".")

@@ -1,8 +1,8 @@
-"""Our docstrings as reStructuredText. Google's sections are left to napoleon; this is for what it does not know.
+"""Our docstrings as reStructuredText. Napoleon handles Google's sections; this module handles the rest.
 
 - `name` is a link if it is a public name, else code; ``` and indented blocks after a paragraph are code
-- the text of "Returns:" and "Raises:" is no type, whatever colons are in it
-- "Thread safety:" begins a paragraph of its own
+- the text in "Returns:" and "Raises:" is no type, even with colons in it
+- "Thread safety:" begins a separate paragraph
 """
 
 import inspect
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pipeline
 
-# What a docstring may call a public name, and the name that its page has.
+# Public names as docstrings write them, with the names of their pages.
 NAMES = {name: f"pipeline.{name}" for name in pipeline.__all__}
 for module in ("errors", "image", "proto", "testing", "types"):
     for name in getattr(pipeline, module).__all__:
@@ -21,8 +21,9 @@ NAMES |= {f"cluster.{name}": f"pipeline.cluster.{name}" for name in pipeline.clu
 NAMES |= {f"torch.{name}": f"pipeline.torch.{name}" for name in ("DataLoader", "IterableDataset", "dataset", "shard")}
 NAMES |= {f"torch.{name}": f"pipeline.torch.{name}" for name in ("StatefulDataLoader", "StatefulDistributedSampler")}
 NAMES |= {name: f"pipeline.{name}" for name in ("torch.to_tensors", "jax.DataLoader", "keras.PyDataset")}
-# Names that are looked for together, which each has below "See Also" unless its docstring says so itself: those of its
-# list in docs/api. Here is what differs: names that have each other, or what one has.
+# Related names, listed below "See Also" unless the docstring has this section. By default they are those in the same
+# docs/api list. Exceptions: a line without a colon lists names that refer to each other, one with a colon the
+# references from a single name.
 RELATED = """
 arrays arrow dataset
 huggingface grain tf_data torch.dataset
@@ -75,7 +76,7 @@ errors.UnimplementedError: errors.FailedPreconditionError
 
 
 def _lists():
-    """Yield the lists of docs/api."""
+    """Yield the lists in docs/api."""
     for page in sorted((Path(__file__).parents[1] / "api").glob("*.md")):
         for part in page.read_text().split(".. currentmodule:: ")[1:]:
             module = part.split()[0].removeprefix("pipeline").removeprefix(".")
@@ -92,7 +93,7 @@ CODE = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)|([*|]|(?<=\w)_(?!\w))")
 
 
 def setup(app):
-    app.setup_extension("sphinx.ext.autodoc")  # which has the event
+    app.setup_extension("sphinx.ext.autodoc")  # with the event
     app.connect("autodoc-process-docstring", convert, priority=400)  # napoleon has 500
     app.connect("autodoc-process-signature", _without_internal_constructor)
     app.connect("env-updated", _leave_out_compiled)
@@ -100,8 +101,8 @@ def setup(app):
 
 
 def convert(app, what, name, thing, options, lines):
-    """Change the lines of a docstring in place."""
-    if what == "class" and _is_made_by_others(thing):  # of its constructor only "Use `...`." is for readers
+    """Change a docstring's lines in place."""
+    if what == "class" and _is_made_by_others(thing):  # readers need only "Use `...`." from the constructor
         del lines[next((i for i, line in enumerate(lines, 1) if line.startswith("Use `")), len(lines)) :]
     if what in ("class", "function") and not any(line.startswith("See Also") for line in lines):
         public = name.removeprefix("pipeline.")
@@ -114,17 +115,17 @@ def convert(app, what, name, thing, options, lines):
 
 
 def _is_made_by_others(thing):
-    """Return whether a function makes the objects of a class, whose constructor is internal."""
+    """Return whether a class has an internal constructor, because a function makes its objects."""
     return (inspect.getdoc(thing.__init__) or "").startswith("Use `")
 
 
 def _without_internal_constructor(app, what, name, thing, options, signature, returns):
-    """Leave out the arguments of an internal constructor."""
+    """Leave out an internal constructor's arguments."""
     return ("", None) if what == "class" and _is_made_by_others(thing) else None
 
 
 def _leave_out_compiled(app, env):
-    """The list of sources links to each module that has been asked for, also to compiled ones, which have no page."""
+    """Drop compiled modules: the list of sources links to each requested module, but these have no page."""
     modules = getattr(env, "_viewcode_modules", {})
     for name in [name for name, entry in modules.items() if not entry]:
         del modules[name]
@@ -142,7 +143,7 @@ def _indent(line):
 
 
 def _blocks(lines):
-    """Fences become directives, and what is before an indented block ends with two colons."""
+    """Turn fences into directives, and end the paragraph before an indented block with two colons."""
     out, inside = [], False
     for index, line in enumerate(lines):
         if line.strip() == "```":
@@ -175,7 +176,7 @@ def _sections(lines):
 
 
 def _without_type(line):
-    """The same in two lines: napoleon takes what is before a colon in the first one for a type."""
+    """Split the text in two lines: napoleon treats the text before a first-line colon as a type."""
     first, _, rest = line.partition(" ")
     return [first, rest] if rest else [line]
 
@@ -183,14 +184,14 @@ def _without_type(line):
 def _words(lines, names):
 
     def replace(match):
-        """A name in code, or a character that means something."""
+        """Return a name as code, or escape a special character."""
         text = match[1]
         if not text:
             return f"\\{match[2]}"
         name = text.removesuffix("()")
         return f":py:obj:`{text} <{names[name]}>`" if name in names else f"``{text}``"
 
-    out, code = [], None  # how far the line is indented that begins code
+    out, code = [], None  # indentation of the line that begins the code
     for line in lines:
         if code is not None and line.strip() and _indent(line) <= code:
             code = None

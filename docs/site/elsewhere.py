@@ -1,7 +1,7 @@
-"""Pages of the site that lie elsewhere in the sources, and links between them and the others.
+"""Pages with sources outside docs/, and links between them and the others.
 
-A page in docs/ that PAGES names has the text of that file. In every page, what links to such a file leads to its page;
-other files can be downloaded. The page of the examples shows the programs too, the changelog also what is in changes/.
+A page in docs/ named by PAGES has the text of that file. In every page, links to such a file lead to its page; other
+files can be downloaded. The examples page shows the programs too, the changelog also the fragments in changes/.
 """
 
 import os
@@ -28,7 +28,7 @@ def setup(app):
 
 
 def read(app, page, source):
-    """Change the text of a page, the only item of `source`, in place."""
+    """Change a page's text, the only item of `source`, in place."""
     origin = ROOT / PAGES[page] if page in PAGES else DOCS / f"{page}.md"
     if page.startswith("api/generated/"):
         return
@@ -40,7 +40,7 @@ def read(app, page, source):
 
 
 def _coming():
-    """The changes since the last release, as the next section of the changelog."""
+    """Return the changes since the last release, as the changelog's next section."""
     parts = []
     for kind in ("added", "changed", "fixed", "removed"):
         lines = [path.read_text().strip() for path in sorted((ROOT / "changes").glob(f"*.{kind}.md"))]
@@ -49,7 +49,7 @@ def _coming():
 
 
 def _target(link, old, new):
-    """A link in a file in the folder `old`, as it is in a page in the folder `new`."""
+    """Rewrite a link from a file in the folder `old` for a page in the folder `new`."""
     path = Path(os.path.normpath(old / link))
     if path.parent == ROOT / "examples" and path.suffix == ".py":
         return f"{os.path.relpath(DOCS / 'project' / 'examples.md', new)}#{path.name.replace('.', '')}"
@@ -57,7 +57,7 @@ def _target(link, old, new):
 
 
 def _programs():
-    """The programs of examples/, each below its name."""
+    """Return the programs in examples/, each below its name."""
     return "".join(
         f"\n## {path.name}\n\n```{{literalinclude}} ../../examples/{path.name}\n:language: python\n```\n"
         for path in sorted((ROOT / "examples").glob("*.py"))

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def rows(root=ROOT):
-    """Return (folder, [(file name, its idea), ...]) for each folder of sources, the rooms in order."""
+    """Return (folder, [(file name, its idea), ...]) for each source folder, packages in order."""
     paths = [*sorted((root / "pipeline").rglob("*.py")), *sorted((root / "pyx").glob("*.p[yx][xd]"))]
     folders = {}
     for path in paths:
@@ -20,7 +20,7 @@ def rows(root=ROOT):
 
 
 def idea(text, suffix):
-    """Return the first line that says what a file is for."""
+    """Return the first line, which describes the file."""
     if suffix == ".py":
         return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
     found = re.search(r'\A(?:#.*\n)*?(?:# (?!cython|distutils)(.*)|"""(.*))', text)

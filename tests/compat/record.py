@@ -1,7 +1,7 @@
-"""Record what TensorFlow gives for the cases: `python tests/compat/record.py [--check] [FAMILY...]`.
+"""Record TensorFlow's results for the cases: `python tests/compat/record.py [--check] [FAMILY...]`.
 
-To be run with tensorflow-cpu 2.21. With `--check` nothing is written; the status is 1 if TensorFlow gives anything else
-than what is recorded.
+Run it with tensorflow-cpu 2.21. With `--check` nothing is written; the status is 1 if TensorFlow's results differ from
+the recordings.
 """
 
 import argparse
@@ -16,13 +16,13 @@ import tensorflow.compat.v1 as tf
 
 
 def is_mistake(error):
-    """Whether an error tells of a mistake in the case, not of TensorFlow's behaviour: it names what is not there."""
+    """Return whether an error is a mistake in the case, not TensorFlow's behaviour: it names a missing thing."""
     no_such_name = isinstance(error, AttributeError) and str(error).startswith("module 'tensorflow")
     return no_such_name or isinstance(error, (NameError, ImportError, SyntaxError))
 
 
 def said(text):
-    """What an error says, without where its op was made: of one at run time the lines after "Node: "."""
+    """Return an error's message, without its op's origin: for a run-time error the lines after "Node: "."""
     return text.partition("\nNode: ")[2].partition("\n")[2].partition("\n\t [[")[0] or text
 
 
@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def record(family: str, check: bool) -> bool:
-    """Record a family, or compare; give whether all is well."""
+    """Record a family, or compare; return whether all is well."""
     well = True
     recorded = {}
     before = compat_cases.read_recorded(family)
@@ -55,7 +55,7 @@ def record(family: str, check: bool) -> bool:
             print(f"{family}.{one.name}: {wrong}", file=sys.stderr)
             well = False
         elif error is not None and not check:
-            # To be read by whoever wrote the case: is this the error that it is about?
+            # For the case's author: is this the intended error?
             print(f"{family}.{one.name}: {seen['stage']}: {seen['error']}: {said(str(error))[:300]!r}")
     if not check:
         compat_cases.write_recorded(family, recorded)

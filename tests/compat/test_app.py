@@ -1,4 +1,4 @@
-"""Programs with flags and tf.app.run, as processes of their own; and summaries without google-crc32c."""
+"""Programs with flags and tf.app.run, in separate processes; and summaries without google-crc32c."""
 
 import logging
 import subprocess

@@ -1,4 +1,4 @@
-"""Objects with `__array__` are values: columns of pandas, and array-likes of one's own."""
+"""Objects with `__array__` are values: pandas columns, and custom array-likes."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import pipeline.compat.v1 as tf
 
 
 class Column:
-    """As a Series of pandas: it has a length, items and an index, but is no array and no list."""
+    """Like a pandas Series: it has a length, items and an index, but is no array and no list."""
 
     def __init__(self, values, dtype=None):
         self.values = np.asarray(values, dtype)

@@ -1,4 +1,4 @@
-"""The kernels of array ops for blocks of rows give what the kernels give row by row."""
+"""Array kernels for row blocks agree with the kernels for single rows."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_squeeze():
         row = tf.placeholder(tf.float32, [1, 3])
         rows = np.ones([4, 1, 3], np.float32)
         assert by_block(tf.squeeze(row, [0]), row, rows).shape == (4, 3)
-        # Which axes go may differ from row to row, and a block of one row has an axis of size 1 more.
+        # The squeezed axes may differ from row to row, and a block with one row has one more axis with size 1.
         assert by_block(tf.squeeze(row), row, rows) is None
 
 
@@ -71,7 +71,7 @@ def test_indices_as_rows():
         row = tf.placeholder(tf.int64, [])
         made = tf.gather(np.arange(6).reshape(3, 2), row)
         np.testing.assert_array_equal(by_block(made, row, np.array([2, 0])), [[4, 5], [0, 1]])
-        # The run of the row says what is wrong with it.
+        # The error comes from running that row.
         assert by_block(made, row, np.array([2, 3])) is None
 
 

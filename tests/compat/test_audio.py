@@ -1,4 +1,4 @@
-"""tf.audio.decode_wav gives the values that TensorFlow gives."""
+"""tf.audio.decode_wav returns TensorFlow's values."""
 
 import io
 import wave

@@ -1,4 +1,4 @@
-"""Batches of one large element, which are that element: nothing of them is shared with the queue or its producer."""
+"""Batches with one large element are that element: no memory is shared with the queue or its producer."""
 
 import numpy as np
 import pytest

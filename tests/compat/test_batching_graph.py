@@ -1,4 +1,4 @@
-"""Batch functions in graph mode: threads, errors, and examples that are dropped."""
+"""Batch functions in graph mode: threads, errors, and dropped examples."""
 
 import itertools
 import time

@@ -1,4 +1,4 @@
-"""bfloat16, which needs a package: the drop-in is whole without it."""
+"""bfloat16 needs a package; the rest of the drop-in works without it."""
 
 from helpers import run_script
 

@@ -1,4 +1,4 @@
-"""Block execution: a runner that moves elements many at a time shows the same elements in the same order."""
+"""Block execution: a runner moving many elements at a time shows the same elements in the same order."""
 
 import sys
 import threading
@@ -19,7 +19,7 @@ def sess():
 
 
 def mover(sess, enqueue):
-    """What a runner's thread calls for an operation; fails if it does not run in blocks."""
+    """Return the function called by a runner's thread for an operation; fail if it does not run in blocks."""
     move = in_blocks(sess, enqueue, sess.make_callable(enqueue))
     assert move is not None
     return move
@@ -134,7 +134,7 @@ def test_a_bad_row_fails_by_itself(sess):
         move()
     assert caught.value.op is parsed.op
     assert drained(sess, target) == [1, 2]
-    assert sess.run(source.size()) == 2  # the others are where they were
+    assert sess.run(source.size()) == 2  # the others are in their old positions
     move()
     assert drained(sess, target) == [4, 5]
 
@@ -293,9 +293,10 @@ def test_whole_epochs_through_runners(sess, threads):
 
 @pytest.mark.parametrize("largest", [4, 1])
 def test_what_was_taken_first_goes_first_into_the_queue(sess, tmp_path, monkeypatch, largest):
-    """Two threads over small files: the one that took the first file is slow, the other waits for its turn.
+    """Two threads over small files: the one with the first file is slow, the other waits for its turn.
 
-    `_BlockMover` and `_values` are private; they are replaced because a thread that is slow there has taken a file.
+    `_BlockMover` and `_values` are private; the test replaces them, because a thread slowed down there has taken a
+    file.
     """
     names = []
     for name in "AB":

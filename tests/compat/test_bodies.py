@@ -1,4 +1,4 @@
-"""The bodies of map_fn and scan use variables: those outside, and those they make."""
+"""Bodies of map_fn and scan use outside variables and new ones."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Buckets: batches of examples of similar length."""
+"""Buckets: batches of examples with similar length."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Runs in which several operations may wait: nobody waits for a thread that is not needed."""
+"""Runs with several operations that may wait: none waits for an unnecessary thread."""
 
 import threading
 
@@ -9,7 +9,7 @@ import pipeline.compat.v1 as tf
 
 @pytest.fixture
 def started(monkeypatch):
-    """The names of the threads that are started."""
+    """Return the names of started threads."""
     names = []
     start = threading.Thread.start
 
@@ -53,7 +53,7 @@ def test_a_thread_that_waited_once_waits_again(started):
             results = []
             caller = threading.Thread(target=lambda: results.append(sess.run(both)), name="caller")  # noqa: B023
             caller.start()
-            while sess.run(left) == 50 - turn:  # the dequeue that need not wait goes on
+            while sess.run(left) == 50 - turn:  # the dequeue that need not wait continues
                 pass
             sess.run(fill_late)
             caller.join()

@@ -1,4 +1,4 @@
-"""constant: what it costs; what it gives is compared with TensorFlow in cases/details.py."""
+"""constant: its cost; cases/details.py compares its results with TensorFlow."""
 
 import sys
 
@@ -11,7 +11,7 @@ import pipeline.compat.v1 as tf
 def test_elements_are_not_looked_at_one_by_one(one):
     calls = []
     with tf.Graph().as_default():
-        tf.constant([[one] * 100] * 100)  # imports what it needs
+        tf.constant([[one] * 100] * 100)  # imports its dependencies
         sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None)
         try:
             tf.constant([[one] * 100] * 100)

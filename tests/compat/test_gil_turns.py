@@ -1,4 +1,4 @@
-"""Threads of queue runners take turns at the GIL, and still wait for each other where a program makes them."""
+"""Threads of queue runners take turns at the GIL, and still wait for each other if a program makes them."""
 
 import contextlib
 import sys
@@ -19,7 +19,7 @@ def graph():
 
 
 def taken(fetches, count, enough=lambda results: False):
-    """What so many runs give, or fewer if those are `enough`, with all runners started."""
+    """Return the results of n runs, or fewer if those are `enough`, with all runners started."""
     with tf.Session() as sess:
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
         coord = tf.train.Coordinator()
@@ -100,7 +100,7 @@ def test_all_readers_of_a_join_have_their_turn(tmp_path):
         letters.update(*(letter for result in results[-1:] for letter in result.tolist()))
         return letters == set(b"abc")
 
-    # On a busy machine the third thread begins late; that all have their turn in the end is what is promised.
+    # On a busy machine the third thread begins late; only a turn for each by the end is guaranteed.
     taken(tf.train.batch_join(reads, 100, capacity=200), 30_000, all_seen)
     assert letters == set(b"abc")
 
@@ -185,7 +185,7 @@ def test_threads_of_one_operation_take_turns_together_or_not_at_all():
     other = TakingTurns(lambda: None, turns, feeders)
     while feeders.costs.in_turns:
         expensive()
-    other()  # waits for nobody: its elements are as expensive, though this call is not
+    other()  # waits for no thread: its elements count as expensive, though this call is not
     assert not feeders.costs.measured
     for _ in range(2048):
         other()
@@ -199,7 +199,7 @@ def test_threads_of_one_operation_take_turns_together_or_not_at_all():
 
 
 def lines_of(path, lines, capacity, threads, names):
-    """A queue of the bytes of lines, which all should have four, filled by several threads of one operation."""
+    """Return a queue with lines of usually four bytes, filled by several threads running one operation."""
     path.write_text("".join(f"{line}\n" for line in lines))
     _, line = tf.TextLineReader().read(names)
     row = tf.decode_raw(line, tf.uint8) + tf.cast(tf.random_uniform([], maxval=1, dtype=tf.int32), tf.uint8)
@@ -210,7 +210,7 @@ def lines_of(path, lines, capacity, threads, names):
 
 
 def test_elements_in_hand_go_in_before_their_thread_waits_for_a_file_name(tmp_path):
-    """Whoever gives the next name waits for all lines of the file before."""
+    """The producer of the next name waits for all lines from the file before."""
     names = tf.FIFOQueue(1, tf.string, shapes=[[]])
     path = tmp_path / "lines.txt"
     row = lines_of(path, range(1000, 1040), 2, 6, names).dequeue()

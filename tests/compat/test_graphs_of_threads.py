@@ -1,4 +1,4 @@
-"""Operations join the graph of their inputs: in threads that add to a graph which is not their default graph."""
+"""Operations join their inputs' graph: in threads adding to a graph that is not their default graph."""
 
 import threading
 
@@ -70,7 +70,7 @@ def graph():
 
 
 def in_thread(function):
-    """What a function returns in a thread without a graph of its own; its default graph must stay empty."""
+    """Return a function's result in a thread without its own graph; its default graph must stay empty."""
     found = []
 
     def body():
@@ -101,7 +101,7 @@ def test_an_operation_joins_the_graph_of_its_inputs(graph, name):
 
 
 def test_a_thread_that_builds_what_it_reads(graph, tmp_path):
-    """A thread reads lines, decodes and enqueues them: it makes the ops anew for each block."""
+    """A thread reads lines, decodes and enqueues them: it makes new ops for each block."""
     (tmp_path / "1.csv").write_text("1,2\n3,4\n5,6\n")
     names = tf.train.string_input_producer([str(tmp_path / "1.csv")], shuffle=False)
     reader, queue = tf.TextLineReader(), tf.PaddingFIFOQueue(10, ["float32"], shapes=[(None, 2)])

@@ -16,7 +16,7 @@ def sess():
 
 
 class Feeder:
-    """Feeds rows of ten examples into a shuffling queue until it is told to stop."""
+    """Feed blocks of ten examples into a shuffling queue until the stop."""
 
     def __init__(self, fails_at=None):
         self.images = tf.placeholder(tf.float32, [None, 4])

@@ -1,4 +1,4 @@
-"""Arithmetic of images with single numbers: done in one pass, with the values of one operation after another."""
+"""Arithmetic on images and single numbers: computed in one pass, with the values from separate operations."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a program imports: little until it is used, and operators that come with their first use."""
+"""Imports are lazy: few at first, and operators on their first use."""
 
 import subprocess
 import sys

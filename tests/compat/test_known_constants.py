@@ -1,4 +1,4 @@
-"""Operations whose other inputs are constant check a shape once, and still fail for one that does not fit."""
+"""Operations with otherwise constant inputs check a shape once, and still fail for a wrong one."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Kernels for blocks of rows: what they give for a block is what the op gives for each row."""
+"""Math kernels for row blocks agree with the op on each row."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Names that the drop-in lacks say why, and what to use instead."""
+"""Names missing in the drop-in give the reason and an alternative."""
 
 import operator
 import pathlib
@@ -80,12 +80,12 @@ def test_each_name_that_went_says_what_to_use(name):
 
 
 def test_hints_name_what_is_there_and_explain_what_is_not():
-    """The private table is looked at so that every hint is tried."""
+    """The test reads the private table to cover every hint."""
     texts = " ".join(hints._WHY)
     for name in re.findall(r"tf\.([a-z][\w.]*\w)", texts):
         assert known(name) or name in ("contrib", "data.Dataset"), name
     parts = [name.partition("=")[0].split(".") for names in MODULES.values() for name in names.split()]
-    spaces = {".".join(each[:end]) for each in parts for end in range(1, len(each))}  # whose other names it explains
+    spaces = {".".join(each[:end]) for each in parts for end in range(1, len(each))}  # hints explain their other names
     offered = {name for names in hints._WHY.values() for name in names.split() if known(name)}
     assert offered - spaces == set(), "they are there: take them out of pipeline/compat/hints.py"
 
@@ -94,7 +94,7 @@ def test_the_table_of_missing_names_has_none_that_is_there():
     page = (pathlib.Path(__file__).parents[2] / "docs" / "migrate.md").read_text()
     rows = re.findall(r"^\| (.+?) \|", page.partition("\n## What is missing")[2].partition("\n## ")[0], re.MULTILINE)
     names = {name for row in rows for name in re.findall(r"`(?:tf\.)?([\w.]+)`", row) if known(name)}
-    # Parts of these spaces are missing; py_func waits for itself; other activations than these are missing.
+    # The names exist, but lack parts: namespaces, calls to py_func that wait for each other, other activations.
     partly = {"compat", "contrib", "version", "py_func", "sigmoid", "tanh"}
     assert len(rows) > 50
     assert names == partly, "they are there: take them out of the table in docs/migrate.md"

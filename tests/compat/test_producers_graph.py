@@ -1,4 +1,4 @@
-"""Producers in graph mode: threads, files found once, and what stops them."""
+"""Producers in graph mode: threads, file patterns matched once, and stopping."""
 
 import itertools
 

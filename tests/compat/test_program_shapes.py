@@ -1,4 +1,4 @@
-"""Shapes of work that programs of others have: several queues, sources and Python functions together."""
+"""Program structures found in the wild: several queues, sources and Python functions together."""
 
 import collections
 import wave
@@ -62,7 +62,7 @@ def test_negatives_from_a_queue_of_their_own_and_batches_that_repeat(sess, tmp_p
 
 
 def test_python_makes_buckets_and_says_how_many_examples_it_needs(sess):
-    """`batch_size` is what a Python function returns, and another one turns examples of any length into a batch."""
+    """`batch_size` is a Python function's result, and another function turns examples with any length into a batch."""
     rng = np.random.default_rng(0)
     waiting, buckets = collections.deque(), {4: [], 8: []}
 
@@ -101,7 +101,7 @@ def test_python_makes_buckets_and_says_how_many_examples_it_needs(sess):
 
 
 def test_folds_of_a_partition(sess):
-    """A list of names is partitioned in the graph: the producer learns how many rows there are as it runs."""
+    """A list of names is partitioned in the graph: the producer learns the row count at run time."""
     names, labels = tf.constant([f"f{i}" for i in range(9)]), tf.range(9)
     fold = [1 if 3 <= i < 6 else 0 for i in range(9)]
     parts = zip(tf.dynamic_partition(names, fold, 2), tf.dynamic_partition(labels, fold, 2), strict=True)
@@ -114,7 +114,7 @@ def test_folds_of_a_partition(sess):
 
 
 def test_sounds_by_balanced_lists_of_several_sets(sess, tmp_path):
-    """Lists of names and labels, each class half of a batch; Python reads the sounds, which are cut or padded."""
+    """Lists with names and labels, each class half the batch; Python reads the sounds, then they are cut or padded."""
     for at in range(12):
         with wave.open(str(tmp_path / f"{at}.wav"), "wb") as sound:
             sound.setparams((1, 2, 8000, 0, "NONE", None))
@@ -163,7 +163,7 @@ def test_sounds_by_balanced_lists_of_several_sets(sess, tmp_path):
 
 @pytest.mark.parametrize("readers", [1, 4])
 def test_neighbours_of_records_named_in_other_records(sess, tmp_path, readers):
-    """Sparse lists of ids go through the pool; the graph makes file names of them and reads these files."""
+    """Sparse id lists go through the pool; the graph turns them into file names and reads these files."""
     for at in range(5):
         (tmp_path / f"{at:04}_n.txt").write_text(f"text {at}")
     records = [example(name=[b"r%d" % i], near=[(i + j) % 5 for j in range(1, 4)]) for i in range(40)]
@@ -198,7 +198,7 @@ def test_neighbours_of_records_named_in_other_records(sess, tmp_path, readers):
 
 
 def test_speech_by_the_length_of_its_text(sess, tmp_path):
-    """Sentences as bytes, sounds by a Python function, batches of sentences of about one length."""
+    """Sentences as bytes, sounds by a Python function, batches of sentences with similar length."""
     letters = "PE abcdefgh"
     sentences = ["abc", "a", "hgfedc bca", "bad", "cab dab", "face", "egg", "dead bee"]
     sounds = [np.arange(len(each) * 2, dtype=np.float32).reshape(-1, 2) + i for i, each in enumerate(sentences)]

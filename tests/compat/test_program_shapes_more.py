@@ -1,4 +1,4 @@
-"""More shapes of work that programs of others have: arrays from threads, ops made as they run, crops, mixed sources."""
+"""More program structures found in the wild: arrays from threads, ops made at run time, crops, mixed sources."""
 
 import threading
 
@@ -9,7 +9,7 @@ import pipeline.compat.v1 as tf
 
 
 class Windows:
-    """Threads of the program normalize arrays of files and feed them; each takes its share of a table."""
+    """The program's threads normalize arrays from files and feed them; each takes a part of the table."""
 
     def __init__(self, table, coord, epochs=None):
         self.table, self.coord, self.epochs, self.kept = table, coord, epochs, {}
@@ -78,7 +78,7 @@ def test_windows_of_arrays_from_threads_of_the_program(sess, tmp_path):
 
 
 def test_sequences_of_lines_and_a_fetched_batch_that_is_fed_again(sess, tmp_path):
-    """Each reading is a sequence: `read_up_to` of as many lines as it has; the batch is fed where it was made."""
+    """Each reading is a sequence: `read_up_to` with its line count; the batch is fed where it was made."""
     names = []
     for label in range(6):
         rows = "".join(f"{t * 0.5},{label + t},{-t},{10 * label},{label % 3}\n" for t in range(4))
@@ -106,7 +106,7 @@ def test_sequences_of_lines_and_a_fetched_batch_that_is_fed_again(sess, tmp_path
 
 
 def test_crops_of_views_that_lie_side_by_side(sess, tmp_path):
-    """A picture holds small views of one scene; each reader gives several crops, as a list of tensors of one shape."""
+    """A picture holds small views of one scene; each reader returns several crops, as equally shaped tensors."""
     rows, columns, views, patch = 10, 12, 4, 6
     names = []
     for number in range(3):
@@ -142,7 +142,7 @@ def test_crops_of_views_that_lie_side_by_side(sess, tmp_path):
 
 
 def test_operations_that_a_thread_makes_as_it_reads(tmp_path):
-    """A thread of the program makes its operations anew for each reading, in the graph that all threads share."""
+    """A thread makes new operations for each reading, in the graph common to all threads."""
     for number in range(2):
         (tmp_path / f"{number + 1}_walk.csv").write_text("".join(f"{number},{t}\n" for t in range(6)))
     tf.reset_default_graph()
@@ -188,7 +188,7 @@ def record(**features):
 
 
 def test_two_sources_mixed_by_chance_without_what_is_invalid(sess, tmp_path):
-    """Records of two sources are mixed by arithmetic with a random 0 or 1; those with a flag set are left out."""
+    """Records from two sources are mixed by arithmetic with a random 0 or 1; flagged ones are left out."""
     names = []
     for source in range(2):
         names.append(str(tmp_path / f"{source}"))

@@ -1,4 +1,4 @@
-"""The programs that this project was founded on: with the import line changed they do what they do on TensorFlow."""
+"""The project's founding programs: after changing the import line they behave as on TensorFlow."""
 
 import ast
 import json
@@ -13,7 +13,7 @@ PROGRAMS = pathlib.Path(__file__).parent / "programs"
 ROOT = pathlib.Path(__file__).parents[2]
 LIMIT = 120  # Seconds; a program takes one or two.
 
-# Runs the program, then code that looks at its variables and leaves in `report` what is of interest.
+# Runs the program, then code that inspects its variables and stores the findings in `report`.
 FRAME = """
 import json, os, runpy, sys, threading
 sys.path.insert(0, {root!r})
@@ -28,7 +28,7 @@ THREADS = 'report = [[t.name, t.is_alive(), t.daemon] for t in state["threads"]]
 
 
 def run(program, directory, look="", end="", changes=()):
-    """Run a program in a directory; give its output's lines and the report. `end` is code that ends the process."""
+    """Run a program in a directory; return its output lines and the report. `end` is code that ends the process."""
     source = (PROGRAMS / program).read_text(encoding="utf-8")
     for old, new in changes:
         assert old in source
@@ -59,7 +59,7 @@ def test_coordinator_batch(tmp_path):
         shape, _, values = line.partition(") [")
         assert shape == "(3, 224, 224, 3"
         labels += [int(value) for value in values.rstrip("]").split()]
-    # Two threads put them in, and one may take its time: an element may come late, the others one place early for it.
+    # Two threads enqueue them, and one may be slow: an element may be late, and the others one position early.
     places = list(_places(labels))
     assert len(set(places)) == 9, labels
     assert all(place <= where + 1 for where, place in enumerate(places)), labels
@@ -83,7 +83,7 @@ def test_coordinator_batch(tmp_path):
 
 
 def _places(labels):
-    """Where in two epochs of 0 to 4 each label belongs: its first occurrence to the first epoch."""
+    """Yield each label's position in two epochs of 0 to 4: its first occurrence belongs to the first epoch."""
     seen = set()
     for label in labels:
         yield label + 5 * (label in seen)
@@ -180,7 +180,7 @@ while sess.run(dequeue) <= first:  # the threads go on counting and storing
     assert len(numbers) == 20
     assert all(number.is_integer() and 0 <= number <= counted for number in numbers)
     assert _threads_behind(numbers) <= 2
-    # The counting threads get on between two numbers: most differ, as on TensorFlow.
+    # The counting threads advance between two numbers: most differ, as on TensorFlow.
     assert len(set(numbers)) >= 7, numbers
     assert sorted(threads) == sorted(
         [["QueueRunnerThread-fifo_queue-AssignAdd:0", True, False]] * 2
@@ -189,8 +189,8 @@ while sess.run(dequeue) <= first:  # the threads go on counting and storing
 
 
 def _threads_behind(numbers):
-    """The fewest threads that can have stored these numbers, if none of them stores a number less than its last."""
-    last = []  # of each thread; a number goes to the thread that was nearest below it
+    """Return the fewest threads that can have stored these numbers, if each thread's numbers never fall."""
+    last = []  # per thread; a number is assigned to the thread with the nearest one below
     for number in numbers:
         fitting = [each for each in last if each <= number]
         if fitting:

@@ -16,7 +16,7 @@ def sess():
 
 
 def native(sess, queue):
-    """The native queue, which knows how many calls wait."""
+    """Return the native queue, which counts waiting calls."""
     return sess.run(queue.queue_ref)
 
 
@@ -275,5 +275,5 @@ def test_a_late_run_that_put_its_elements_in_does_not_fail(sess):
     queue = tf.FIFOQueue(10, tf.int32)
     slow = tf.py_func(lambda: (threading.Event().wait(0.05), np.int32(1))[1], [], tf.int32)
     in_time = tf.RunOptions(timeout_in_ms=10)
-    sess.run(queue.enqueue(slow), options=in_time)  # a caller that got a timeout would enqueue it once more
+    sess.run(queue.enqueue(slow), options=in_time)  # a caller that got a timeout would enqueue it again
     assert sess.run(queue.size()) == 1

@@ -1,4 +1,4 @@
-"""Readers in graph mode: errors that are skipped, waits that end, and threads."""
+"""Readers in graph mode: skipped errors, waits that end, and threads."""
 
 import gc
 import itertools
@@ -21,7 +21,7 @@ READERS = {
 
 @pytest.fixture
 def paths(tmp_path):
-    """Three files of four lines."""
+    """Write three files with four lines each."""
     made = []
     for name in "abc":
         made.append(tmp_path / name)

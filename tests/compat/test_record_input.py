@@ -1,4 +1,4 @@
-"""RecordInput: all records of all files, each once in an epoch, in an order that the seed decides."""
+"""RecordInput: all records in all files, each once per epoch, in an order fixed by the seed."""
 
 import pytest
 

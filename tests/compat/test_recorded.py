@@ -1,4 +1,4 @@
-"""The drop-in gives what TensorFlow gave for each case. `record.py` writes the recordings."""
+"""The drop-in agrees with TensorFlow in each case. `record.py` writes the recordings."""
 
 import compat_cases
 import pytest
@@ -7,7 +7,7 @@ import pipeline.compat.v1 as tf
 
 
 def names(family):
-    """The names of a family's cases; of one that does not load a stand-in, whose test then fails for the reason."""
+    """Return the case names in a family; for one that fails to load, a stand-in whose test fails for that reason."""
     try:
         return list(compat_cases.cases(family))
     except Exception:

@@ -1,4 +1,4 @@
-"""RE2 patterns: those that other engines search for ages, texts that are no UTF-8, and google-re2 that is missing."""
+"""RE2 patterns: slow ones for backtracking engines, texts that are not UTF-8, and a missing google-re2."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""Subclasses of tf.train.QueueRunner whose `_run` is their own: producers in Python, as TensorFlow 1 programs wrote.
+"""Subclasses of tf.train.QueueRunner that override `_run`: producers in Python, as in TensorFlow 1 programs.
 
-The private names are those of TensorFlow, which such subclasses use.
+The private names are TensorFlow's, used by such subclasses.
 """
 
 import contextlib
@@ -78,7 +78,7 @@ def _up_to(count):
 
 
 def _drain(sess, number):
-    """The numbers up to the error that ends them, and the error."""
+    """Return the numbers before the final error, and the error."""
     seen = []
     while True:
         try:

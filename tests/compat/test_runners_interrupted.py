@@ -1,4 +1,4 @@
-"""Ctrl-C strikes while queue runners are started: those that run can be stopped."""
+"""Ctrl-C interrupts the start of queue runners: the started ones can be stopped."""
 
 import contextlib
 import sys
@@ -26,7 +26,7 @@ def test_threads_that_wait_for_the_others_begin():
             tf.train.string_input_producer(["a", "b"])
             coord = tf.train.Coordinator()
             striker = Striker(number, CODES)
-            sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
+            sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame requested it before
             sys.settrace(striker)
             try:
                 with contextlib.suppress(Interrupt):

@@ -1,4 +1,4 @@
-"""rejection_sample and stratified_sample: which examples are kept, and what they reject."""
+"""rejection_sample and stratified_sample: the kept examples, and rejected arguments."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_chances_are_checked_on_demand(sess, chance):
 def test_classes_have_their_shares(sess, known, many):
     tf.set_random_seed(3)
     classes = np.random.default_rng(5).choice(3, 1000, p=[0.625, 0.25, 0.125])
-    # Where the shares are estimated, the estimate takes examples of its own, as it does in TensorFlow.
+    # Class frequencies are estimated from separate examples, as in TensorFlow.
     i, label = tf.train.slice_input_producer([np.arange(len(classes)), classes], num_epochs=1, shuffle=False)
     data = [i, tf.stack([i, label])]
     if many:
@@ -74,7 +74,7 @@ def test_classes_have_their_shares(sess, known, many):
     assert all((both == np.stack([plain, labels], 1)).all() for plain, both, labels in found)
     classes = np.concatenate([labels for _, _, labels in found])
     shares = np.bincount(classes, minlength=3) / len(classes)
-    # Far from those of the data, which are 0.625, 0.25 and 0.125; the bounds are four standard deviations wide.
+    # Far from the data's 0.625, 0.25 and 0.125; the bounds are four standard deviations wide.
     assert shares[0] < 0.42
     assert shares[1] > 0.33
     assert shares[2] > 0.1
@@ -135,7 +135,7 @@ def test_numbers_that_do_not_fit_end_the_runner(sess, arguments, text):
 
 
 def fed(value):
-    """A tensor whose value is not known before it runs."""
+    """Return a tensor with a value unknown before it runs."""
     return tf.placeholder_with_default(value, np.shape(value))
 
 

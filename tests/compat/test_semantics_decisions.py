@@ -1,4 +1,4 @@
-"""Where the drop-in does better than TensorFlow on purpose."""
+"""Intended improvements on TensorFlow."""
 
 import threading
 import traceback
@@ -138,7 +138,7 @@ def test_join_notices_the_end_of_a_thread_within_50_ms(monkeypatch):
     release.set()
     thread.join(LIMIT)
     joining.result()
-    assert max(slices) <= 0.05  # it looks at the threads as often as that
+    assert max(slices) <= 0.05  # it checks the threads this often
 
 
 def test_consumer_hears_why_the_producer_ended(sess):

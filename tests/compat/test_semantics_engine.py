@@ -1,4 +1,4 @@
-"""Waiting calls, script by script, through runs of a session: who goes first, and what stays."""
+"""Waiting calls, script by script, through a session's runs: the served call, and the remaining elements."""
 
 import pytest
 from graph_pipelines import graph_session  # noqa: F401  (a fixture)
@@ -15,7 +15,7 @@ TIMEOUT = tf.RunOptions(timeout_in_ms=50)
 
 
 class Script:
-    """A queue in a session, with the calls of a script."""
+    """A queue in a session, with a script's calls."""
 
     def __init__(self, sess, queue, *elements):
         self._sess, self.queue = sess, queue
@@ -51,13 +51,13 @@ def is_error(outcome, kind, text):
 
 
 def short(outcome, requested, size):
-    """Whether this is the error of a closed queue that holds too few elements."""
+    """Return whether this is the error for a closed queue with too few elements."""
     text = f"is closed and has insufficient elements (requested {requested}, current size {size})"
     return is_error(outcome, tf.errors.OutOfRangeError, text)
 
 
 def in_order(kind, values):
-    """The values as a queue of this kind has to give them: sorted where the order is random."""
+    """Return the values in the order due for this kind of queue: sorted if it is random."""
     return sorted(values) if kind == "shuffle" else values
 
 
@@ -209,7 +209,7 @@ def test_timeout_does_not_end_a_plain_close(sess, script):
     q = script(1, 1)
     enqueue = q.waits("enqueue", 2)
     close = q.waits("close", options=TIMEOUT)
-    # When a run that began later times out, the time of the close is over too.
+    # When a later run times out, the close has timed out too.
     other = Script(sess, tf.FIFOQueue(1, tf.int32))
     assert is_error(other.now("dequeue", options=TIMEOUT), tf.errors.DeadlineExceededError, "Timed out")
     assert close.alive()

@@ -1,4 +1,4 @@
-"""batch_sequences_with_states: segments, the states between them, the end of the input, what is rejected."""
+"""batch_sequences_with_states: segments, the states between them, the input's end, rejected arguments."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def batches(lengths, batch_size=2, **options):
 
 
 def everything(batch):
-    """The fetches of a step that goes on with each example: its states are the sum so far, and what was seen."""
+    """Return the fetches for a step that continues each example: its states are a running sum and a trace of keys."""
     total = batch.state("sum") + tf.to_float(tf.reduce_sum(batch.sequences["dense"], 1))
     trace = tf.string_join([batch.state("trace"), tf.stack([batch.key, batch.key], 1)], "|")
     saved = [batch.save_state("sum", total), batch.save_state("trace", trace)]
@@ -44,7 +44,7 @@ def everything(batch):
 
 
 def one_example(i, length):
-    """What is expected of the segments of an example: plain Python."""
+    """Return the expected segments of an example, in plain Python."""
     count = -(-length // STEPS)
     values = [i * 100 + j for j in range(length)]
     trace = [b"", b">"]
@@ -81,7 +81,7 @@ def as_dense(value):
 
 
 def rows(found):
-    """The segments of the batches, one by one."""
+    """Yield the segments in batches, one at a time."""
     for batch, _ in found:
         size = batch.pop("batch_size")
         columns = {name: as_dense(value).tolist() for name, value in batch.items()}

@@ -1,4 +1,4 @@
-"""Sessions and graphs used by several threads, and what the recorded cases cannot show."""
+"""Sessions and graphs used by several threads, and behaviour that recorded cases cannot show."""
 
 import contextlib
 import threading
@@ -155,7 +155,7 @@ def test_every_name_of_the_table_is_there():
 
 
 def slow(released):
-    """An operation that runs until `released` is set."""
+    """Return an operation that runs until `released` is set."""
     return tf.py_func(lambda: [released.wait(LIMIT), np.int32(3)][1], [], tf.int32, stateful=True)
 
 

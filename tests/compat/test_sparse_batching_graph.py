@@ -9,13 +9,13 @@ from pipeline.compat.input.sparse_map import SparseTensorsMap
 
 
 def example(number):
-    """For example i: i values, all of them i, at the first places of a sparse vector of i + 1."""
+    """Return, for example i, i values, all of them i, at the first positions of a sparse vector with length i + 1."""
     i = tf.train.range_input_producer(tf.constant(number, tf.int64), num_epochs=1, shuffle=False).dequeue()
     return tf.SparseTensor(tf.expand_dims(tf.range(i), 1), tf.fill([tf.cast(i, tf.int32)], i), [i + 1]), i
 
 
 def rows(batch):
-    """The values of each example of a batch."""
+    """Return the values per example in a batch."""
     sparse, numbers = batch
     assert sparse.dense_shape.tolist() == [len(numbers), max(numbers) + 1]
     return {int(n): sparse.values[sparse.indices[:, 0] == row].tolist() for row, n in enumerate(numbers)}
@@ -40,7 +40,7 @@ def test_tables_are_empty_in_the_end(sess, monkeypatch):
     with running(sess):
         drain(sess, made[1])  # takes the sparse ones too
     assert len(tables) == 1
-    assert not tables[0]._kept  # private, as in TensorFlow, where nobody sees such a table either
+    assert not tables[0]._kept  # private, as in TensorFlow, where such a table is invisible too
 
 
 def test_joined_sources_share_a_table(sess):

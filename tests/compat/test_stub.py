@@ -1,4 +1,4 @@
-"""Editors see the names that programs find."""
+"""Editors see the same names as programs."""
 
 import ast
 import sys
@@ -26,7 +26,7 @@ def names(path):
         if isinstance(node, ast.ImportFrom)
         for each in node.names
     }
-    # Under a name of its own, a thing is imported for the assignment that makes it public.
+    # Under its own name, an object is imported for the assignment that makes it public.
     assigned = {node.targets[0].id: imported.pop(node.value.id) for node in body if isinstance(node, ast.Assign)}
     return imported | assigned
 

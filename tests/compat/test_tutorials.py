@@ -1,4 +1,4 @@
-"""Programs of the kind that tutorials have, on files that they make themselves."""
+"""Tutorial-style programs, on files that they make themselves."""
 
 import pathlib
 
@@ -17,7 +17,7 @@ def graph(tmp_path, monkeypatch):
 
 
 def consume(fetches, limit=None):
-    """What the usual loop sees: until the input ends, or for so many steps."""
+    """Return the usual loop's results: until the input ends, or for n steps."""
     seen = []
     with tf.Session() as sess:
         sess.run(tf.group(tf.global_variables_initializer(), tf.local_variables_initializer()))

@@ -90,5 +90,5 @@ table(
 
 
 def sorts(*calls):
-    """A case of sorted tensors. TensorFlow makes each of several operations, which have other names."""
+    """Make a case with sorted tensors. TensorFlow makes each from several operations with other names."""
     return lambda tf: [tf.identity(call(tf), name="made") for call in calls]

@@ -9,7 +9,7 @@ def known(tf, *sizes, dtype="float32"):
 
 
 def hidden(tf, value, shape=None):
-    """A tensor of which only `shape` is known."""
+    """Return a tensor with nothing known except `shape`."""
     return tf.placeholder_with_default(value, shape)
 
 

@@ -181,7 +181,7 @@ table(
     index_dimension=lambda tf: known(tf, 4, 2)[: tf.Dimension(2)],
 )
 
-# One operation here.
+# a single operation here
 table(
     "gather_nd_",
     {"graph": False},

@@ -5,7 +5,7 @@ from compat_cases import table
 
 
 def results(tf, sess, fetches, most=30):
-    """What the fetches give with the queue runners at work, up to the end, and the threads."""
+    """Return all fetched values, with the queue runners at work, and the threads."""
     sess.run([tf.local_variables_initializer(), tf.global_variables_initializer()])
     coord = tf.train.Coordinator()
     threads = tf.train.start_queue_runners(sess, coord)
@@ -44,7 +44,7 @@ def _counting(tf, number=10, dtype=None):
 
 
 def first_batch(tf, sess, made, enqueues=3):
-    """The first batch, without threads: the enqueue ops are run one after the other."""
+    """Return the first batch, without threads: the enqueue ops run one after the other."""
     (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
     for _ in range(enqueues):
         for op in runner.enqueue_ops:
@@ -314,7 +314,7 @@ table(
 
 
 def _first(make):
-    """A case of the first batch of one run of each enqueue op."""
+    """Make a case with the first batch, after one run of each enqueue op."""
 
     def one(tf, sess):
         made = make(tf)
@@ -340,7 +340,7 @@ table(
 
 
 def _all(make):
-    """A case of all batches."""
+    """Make a case with all batches."""
 
     def one(tf, sess):
         made = make(tf)

@@ -1,4 +1,4 @@
-"""The maybe_ forms of the batch functions: which examples are kept."""
+"""The maybe_ forms of the batch functions keep the right examples."""
 
 import numpy as np
 from compat_cases import table

@@ -13,13 +13,13 @@ def _matrix(tf):
 
 
 def _placeholders(tf):
-    """A sparse tensor of unknown rank, and a function that makes the dict to feed it."""
+    """Return a sparse tensor with unknown rank, and a function making the dict to feed it."""
     parts = tf.placeholder(tf.int64, [None, None]), tf.placeholder(tf.float32, [None]), tf.placeholder(tf.int64, [None])
     return tf.SparseTensor(*parts), lambda *values: dict(zip(parts, values, strict=True))
 
 
 def _growing(tf, number=5):
-    """At evaluation i a sparse vector of the i values i, i, ... with dense shape [i + 1], and i."""
+    """Return, at evaluation i, a sparse vector with i values i, i, ... and dense shape [i + 1], and i."""
     i = tf.train.range_input_producer(tf.constant(number, tf.int64), num_epochs=1, shuffle=False).dequeue()
     return tf.SparseTensor(tf.expand_dims(tf.range(i), 1), tf.fill([tf.cast(i, tf.int32)], i), [i + 1]), i
 
@@ -172,7 +172,7 @@ table(
 
 
 def _first(make):
-    """A case of the first batch."""
+    """Make a case with the first batch."""
 
     def one(tf, sess):
         made = make(tf)

@@ -1,4 +1,4 @@
-"""cond, case and no_op: what runs, and under which names."""
+"""cond, case and no_op: the operations that run, and their names."""
 
 from compat_cases import case, table
 

@@ -1,4 +1,4 @@
-"""map_fn and scan: values and shapes; TensorFlow makes dozens of operations for a loop, the drop-in one."""
+"""map_fn and scan: values and shapes; TensorFlow makes dozens of operations per loop, the drop-in one."""
 
 from compat_cases import case, table
 

@@ -1,4 +1,4 @@
-"""Coordinator and LooperThread: what is recorded, what is raised, and when."""
+"""Coordinator and LooperThread: recorded state, raised errors, and times."""
 
 import sys
 import threading
@@ -7,7 +7,7 @@ from compat_cases import case
 
 
 def attempt(function, *args, **kwargs):
-    """What a call gives, or the class of its error and the first line of its text."""
+    """Return a call's result, or its error's class and first line."""
     try:
         return function(*args, **kwargs)
     except BaseException as error:
@@ -106,7 +106,7 @@ def threads_that_still_run(tf, sess):
             coord.register_thread(thread)
             coord.request_stop() if error is None else reported(coord, error)
             found.append(attempt(coord.join, stop_grace_period_secs=0.01, ignore_live_threads=ignore))
-            # The second join does not know the thread any more.
+            # By the second join the thread is forgotten.
             found.append([coord.joined, attempt(coord.join, stop_grace_period_secs=0)])
             found.append(attempt(coord.join, (thread,), -1, ignore_live_threads=ignore))
     release.set()

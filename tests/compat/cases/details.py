@@ -1,4 +1,4 @@
-"""Small things that programs of users found: feeds of control inputs, sparse operators, gaps, checks."""
+"""Details found by users' programs: feeding control inputs, sparse operators, gaps, checks."""
 
 import numpy as np
 from compat_cases import case, table

@@ -1,4 +1,4 @@
-"""Devices: names, nesting, functions, and what they show in."""
+"""Devices: names, nesting, functions, and where they are visible."""
 
 import contextlib
 
@@ -21,7 +21,7 @@ NAMES = [
 
 
 def under(tf, *devices):
-    """The device of an operation within these contexts."""
+    """Return an operation's device within these contexts."""
     with contextlib.ExitStack() as stack:
         for each in devices:
             stack.enter_context(tf.device(each))

@@ -1,4 +1,4 @@
-"""Edges of conversion, static shapes and errors, in ops of all families."""
+"""Edge cases in conversion, static shapes and errors, for ops in all families."""
 
 import numpy as np
 from compat_cases import table

@@ -1,4 +1,4 @@
-"""tf.edit_distance: groups of two sparse tensors, alone in one of them, wrong ones."""
+"""tf.edit_distance: groups in two sparse tensors, groups missing in one, wrong groups."""
 
 import numpy as np
 from compat_cases import case, table
@@ -7,7 +7,7 @@ HERE, THERE = [["kitten", ""], ["flaw", "gumbo"]], [["sitting", "abc"], ["lawn",
 
 
 def _letters(tf, groups, shape=None, known=True):
-    """A sparse tensor with the letters of each word along its last axis."""
+    """Return a sparse tensor with each word's letters along its last axis."""
     indices = [
         [*group, at] for group in np.ndindex(np.shape(groups)) for at in range(len(np.asarray(groups, object)[group]))
     ]

@@ -1,4 +1,4 @@
-"""The classes of tf.errors, their codes, and what an error knows."""
+"""The classes in tf.errors, their codes, and an error's attributes."""
 
 from compat_cases import table
 

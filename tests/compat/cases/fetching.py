@@ -1,4 +1,4 @@
-"""The fetches of a run, and the structure of its results."""
+"""A run's fetches, and the structure of its results."""
 
 import collections
 

@@ -6,7 +6,7 @@ from compat_cases import case, table
 
 
 def _made(tmp):
-    """A directory with two files and a directory that has one."""
+    """Make a directory with two files and a directory containing one."""
     with open(f"{tmp}/a.txt", "wb") as file:
         file.write(b"line1\nline2\r\nline3")
     with open(f"{tmp}/b.txt", "wb"):
@@ -22,7 +22,7 @@ def short(names, tmp):
 
 
 def outcome(function, *arguments, **options):
-    """What a function returns, or the name of the error that it raises."""
+    """Return a function's result, or the name of its error."""
     try:
         result = function(*arguments, **options)
     except Exception as error:

@@ -169,7 +169,7 @@ def variables_in_collections(tf):
 
 
 def contexts_hold_for_one_thread(tf):
-    """With switch_to_thread_local a thread has contexts of its own, and begins in those of the switch."""
+    """After switch_to_thread_local a thread has separate contexts, starting in those at the switch."""
     graph = tf.get_default_graph()
     first, second = tf.constant(1, name="first"), tf.constant(2, name="second")
     seen = {}

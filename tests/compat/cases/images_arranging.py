@@ -49,7 +49,7 @@ for op, operation in OPS.items():
         if label == "unknown_single" and op in ("transpose_image", "transpose_named", "rot90"):
             continue  # TensorFlow checks both branches and fails
         if (op, label) == ("central_crop", "late_empty"):
-            continue  # TensorFlow returns an image of no pixels
+            continue  # TensorFlow returns an image without pixels
         table("", ONE, **{f"{op}_{label}": lambda tf, operation=operation, give=give: operation(tf, give(tf))})
 
 for op in ("random_flip_left_right", "random_flip_up_down"):

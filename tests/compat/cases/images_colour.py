@@ -1,4 +1,4 @@
-"""Colours and number ranges of images."""
+"""Colours and number ranges in images."""
 
 import numpy as np
 from compat_cases import table

@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 from compat_cases import table
 
-# Small files of every kind, compressed.
+# Small files in every format, compressed.
 _PACKED = {
     "JPEG_RGB": (
         "eNr7f+P/AwYBLzdPNwZGRgYGRiBk+H+bwZmBl5OLm4uDl5uLm4+Pl19YQVRYSEhYXUZOXEFP09BAT1NXx9jKy87YzM1cR9ch3NHN"
@@ -113,7 +113,7 @@ def unknown(tf, value, shape=None):
 
 
 def same(tf, floats, decoded):
-    """Whether floats are, bit for bit, what convert_image_dtype makes of integers."""
+    """Return whether floats equal convert_image_dtype's result for integers, bit for bit."""
     return tf.reduce_all(tf.equal(floats, tf.image.convert_image_dtype(decoded, tf.float32)))
 
 
@@ -138,11 +138,11 @@ OPS = {
     "shape": lambda tf, x: tf.image.extract_jpeg_shape(x),
     "is_jpeg": lambda tf, x: tf.image.is_jpeg(x),
 }
-# TensorFlow computes the cosine transform of a JPEG image in a faster, less exact way unless it is told otherwise.
-# So does simplejpeg; Pillow cannot. FAST is how far pixels may be apart.
+# By default TensorFlow computes a JPEG image's cosine transform in a faster, less exact way. So does simplejpeg; Pillow
+# cannot. FAST is the permitted difference between pixels.
 FAST = 0 if importlib.util.find_spec("simplejpeg") else 8
 WITHIN = {"image_16": FAST * 256, "png_16": FAST * 256, "image_int": FAST << 23}
-# A truncated GIF gives the frames that are whole; colours without alpha get the largest number of their few bits.
+# A truncated GIF returns its complete frames; colours without alpha get the largest number their few bits can hold.
 OTHERWISE = {"JPEG_CMYK": ("jpeg_1", "png_1", "image_1"), "PNG_PALETTE": ("png_4", "image_4")}
 OTHERWISE |= {"PNG_1_BIT": ("png_4", "image_4"), "GIF_CUT": tuple(OPS)}
 

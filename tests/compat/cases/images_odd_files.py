@@ -1,4 +1,4 @@
-"""Image files that are unusual: PNGs with odd chunks, GIFs with disposal and offsets, CMYK JPEGs, palettes in BMPs."""
+"""Unusual image files: PNGs with odd chunks, GIFs with disposal and offsets, CMYK JPEGs, palettes in BMPs."""
 
 import base64
 import importlib.util
@@ -27,7 +27,7 @@ SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 
 
 def png(colour, bits, before=b"", between=b"", after=b"", size=(5, 4), end=None, palette=bytes(range(30, 42))):
-    """A PNG of noise, with chunks before the palette, before the pixels and after them."""
+    """Return a noise PNG, with chunks before the palette, before the pixels and after them."""
     width, height = size
     row = (width * SAMPLES[colour] * bits + 7) // 8
     noise = np.random.RandomState(colour + bits).randint(0, 4 if colour == 3 else 256, (height, row)).astype(np.uint8)
@@ -137,7 +137,7 @@ def blocks(data):
 
 
 def codes(indices, bits=2):
-    """Indices as a GIF has them, not compressed: the table is cleared before it grows."""
+    """Encode indices as in a GIF, uncompressed: the table is cleared before it grows."""
     value = count = 0
     for i, index in enumerate(indices):
         for code in ([1 << bits] if i % 2 == 0 else []) + [int(index)]:
@@ -197,7 +197,7 @@ GIFS |= {
     "no_end": gif(WHOLE, WHOLE)[:-1],
 }
 for which, data in GIFS.items():
-    if which != "too_few_rows":  # TensorFlow gives what was in memory
+    if which != "too_few_rows":  # TensorFlow returns uninitialized memory
         add(f"gif_{which}", lambda tf, data=data: [tf.image.decode_gif(data), tf.image.decode_image(data)])
         add(f"gif_{which}_first", lambda tf, data=data: tf.image.decode_image(data, expand_animations=False))
 
@@ -218,7 +218,7 @@ for which, data in {
         add(f"bmp_{which}_{channels}", lambda tf, data=data, n=channels: tf.image.decode_bmp(data, channels=n))
     add(f"bmp_{which}_image", lambda tf, data=data: tf.image.decode_image(data, expand_animations=False))
 
-# 16 x 8 pixels of CMYK; the byte after "Adobe" and its flags says whether these are YCCK.
+# 16 x 8 CMYK pixels; the byte after "Adobe" and its flags marks YCCK.
 CMYK = zlib.decompress(
     base64.b64decode(
         "eNr7f+P/OwY+x5T8pFSGFAYQ+H+bwZmBl5OLm4uDl5uLm4+Pl19YQVRYSEhYXUZOXEFP09BAT1NXx9jKy87YzM1cR9ch3NHNxy8oOMjILioxKi"

@@ -1,4 +1,4 @@
-"""Programs of researchers: images through several ops, one after another."""
+"""Researchers' programs: images through several ops, one after another."""
 
 import numpy as np
 from compat_cases import case, table

@@ -1,4 +1,4 @@
-"""Resizing of images."""
+"""Resizing images."""
 
 import numpy as np
 from compat_cases import case
@@ -11,7 +11,7 @@ KINDS = ["bilinear", "nearest_neighbor", "bicubic", "area"]
 
 
 def add(name, function, **options):
-    """Make a case of a function of `tf` and of parameters that have defaults."""
+    """Make a case from a `tf` function and optional parameters."""
 
     def made(tf):
         return function(tf)

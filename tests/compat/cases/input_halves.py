@@ -9,7 +9,7 @@ from compat_cases import case
 
 
 def picture(tf, number, height, width, channels=3):
-    """A PNG of numbers that tell where they are."""
+    """Return a PNG with numbers that show their position."""
     values = np.arange(height * width * channels).reshape(height, width, channels) * 7 + number * 31
     with tf.Graph().as_default(), tf.Session() as sess:
         return sess.run(tf.image.encode_png((values % 251).astype(np.uint8)))
@@ -32,7 +32,7 @@ def records(tf, path, messages):
 
 
 def delivered(tf, sess, fetches, most=20):
-    """What the runners deliver up to the end, as lists, and the static shapes."""
+    """Return all deliveries of the runners, as lists, and the static shapes."""
     sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
     coord = tf.train.Coordinator()
     threads = tf.train.start_queue_runners(sess, coord)

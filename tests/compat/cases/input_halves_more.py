@@ -1,4 +1,4 @@
-"""More input halves of programs: faces, pairs of pictures, styles, boxes, and frames of videos."""
+"""More input halves of programs: faces, picture pairs, styles, boxes, and video frames."""
 
 import os
 
@@ -10,7 +10,7 @@ SIDES = ("ymin", "xmin", "ymax", "xmax")
 
 
 def picture(tf, number, height=HEIGHT, width=WIDTH, channels=3):
-    """A PNG of numbers that tell where they are."""
+    """Return a PNG with numbers that show their position."""
     values = np.arange(height * width * channels).reshape(height, width, channels) * 5 + number * 17
     with tf.Graph().as_default(), tf.Session() as sess:
         return sess.run(tf.image.encode_png((values % 241).astype(np.uint8)))
@@ -45,7 +45,7 @@ def texts(tf, *values):
 
 
 def until_the_end(tf, sess, coord, threads, fetches, **feeds):
-    """What the runners deliver up to the end."""
+    """Return all deliveries of the runners."""
     found = []
     try:
         while not coord.should_stop():

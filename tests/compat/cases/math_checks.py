@@ -1,4 +1,4 @@
-"""Assert, assert_*, checks of numbers, printing."""
+"""Assert, assert_*, number checks, printing."""
 
 import numpy as np
 from compat_cases import case, table

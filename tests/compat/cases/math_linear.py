@@ -1,4 +1,4 @@
-"""Products of matrices, norms, softmax, moments."""
+"""Matrix products, norms, softmax, moments."""
 
 import numpy as np
 from compat_cases import case, table

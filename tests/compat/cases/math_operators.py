@@ -1,4 +1,4 @@
-"""Python's operators on tensors, and arithmetic of two."""
+"""Python's operators on tensors, and arithmetic with two."""
 
 import numpy as np
 from compat_cases import case, table

@@ -50,7 +50,7 @@ def a_singular_session_ends_cleanly_too(tf):
 @case(graph=False)
 def programs_reach_the_inner_session_and_the_coordinator(tf):
     with tf.train.MonitoredSession() as sess:
-        # TensorFlow's private names, which programs use.
+        # TensorFlow's private names, used by programs.
         inner, creator = sess._tf_sess(), sess._coordinated_creator
         found = [isinstance(inner, tf.Session), inner is creator.tf_sess, creator.coord.should_stop()]
         return [*found, sess.run_step_fn(lambda step_context: step_context.session is inner)]

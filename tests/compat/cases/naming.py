@@ -1,4 +1,4 @@
-"""Names of operations and name scopes."""
+"""Operation names and name scopes."""
 
 from compat_cases import table
 

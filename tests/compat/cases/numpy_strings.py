@@ -1,4 +1,4 @@
-"""NumPy's strings wherever tensors of strings are made."""
+"""NumPy's strings wherever string tensors are made."""
 
 import numpy as np
 from compat_cases import table

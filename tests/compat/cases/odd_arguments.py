@@ -1,11 +1,11 @@
-"""Arguments of array and string ops that do not fit each other, which TensorFlow's own tests try."""
+"""Mismatched arguments for array and string ops, from TensorFlow's own tests."""
 
 import numpy as np
 from compat_cases import table
 
 
 def later(tf, value, shape=None):
-    """A tensor of which nothing but `shape` is known."""
+    """Return a tensor with nothing known except `shape`."""
     return tf.placeholder_with_default(value, shape)
 
 

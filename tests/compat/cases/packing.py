@@ -1,4 +1,4 @@
-"""Lists with tensors in them: how they become tensors, and whose the lists are that functions return."""
+"""Lists containing tensors: their conversion to tensors, and the ownership of returned lists."""
 
 import numpy as np
 from compat_cases import table

@@ -1,4 +1,4 @@
-"""parse_example and parse_single_example: features of serialized Examples."""
+"""parse_example and parse_single_example: features in serialized Examples."""
 
 import numpy as np
 from compat_cases import case, table
@@ -31,7 +31,7 @@ def block_name_in_message(tf):
     return tf.parse_example(_both(tf), features, example_names=["one", "two"])
 
 
-# Each is asked of one example and of two.
+# Each is parsed from one example and from two.
 FEATURES = {
     "ok": lambda tf: {
         "i": tf.FixedLenFeature([2], tf.int64),
@@ -256,7 +256,7 @@ table(
 
 
 def repeated(tf, *parts):
-    """An Example in which the key "a" comes once for each part, in this order."""
+    """Return an Example that repeats the key "a" for each part, in this order."""
     return b"".join(
         tf.train.Example(features=tf.train.Features(feature={"a": part})).SerializeToString() for part in parts
     )

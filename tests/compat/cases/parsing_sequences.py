@@ -26,7 +26,7 @@ def _steps(tf):
     return sequence(tf, {"c": [1], "s": [b"x", b"y"]}, lists)
 
 
-# Features of the context and of the lists; each pair is asked of one example.
+# Features in the context and in the lists; each pair is parsed from one example.
 FEATURES = {
     "ok": lambda tf: (
         {"c": tf.FixedLenFeature([], tf.int64), "s": tf.VarLenFeature(tf.string)},

@@ -1,4 +1,4 @@
-"""Producers of input: rows, strings, ranges, slices, epochs, names of files."""
+"""Input producers: rows, strings, ranges, slices, epochs, file names."""
 
 import os
 
@@ -7,7 +7,7 @@ from compat_cases import table
 
 
 def results(tf, sess, *fetches, most=60):
-    """What the fetches give with the queue runners at work, up to the end; then the error that stopped the threads."""
+    """Return all fetched values, with the queue runners at work, and the error that stopped the threads."""
     sess.run([tf.local_variables_initializer(), tf.global_variables_initializer()])
     coord = tf.train.Coordinator()
     threads = tf.train.start_queue_runners(sess, coord)
@@ -338,7 +338,7 @@ table(
 
 
 def _queue(make):
-    """A case of what a producer gives, its queue, runners and variables."""
+    """Make a case with a producer's elements, its queue, runners and variables."""
 
     def one(tf, sess):
         queue = make(tf)

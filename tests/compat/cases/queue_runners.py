@@ -7,7 +7,7 @@ from compat_cases import case, table
 
 
 def attempt(function, *args, **kwargs):
-    """What a call gives, or the class and the essential words of its error."""
+    """Return a call's result, or its error's class and essential words."""
     try:
         return function(*args, **kwargs)
     except Exception as error:
@@ -18,7 +18,7 @@ def attempt(function, *args, **kwargs):
 
 
 def wrong(tf, sess, *args, **kwargs):
-    """The class of the error of a QueueRunner's constructor."""
+    """Return the error class raised by a QueueRunner's constructor."""
     return attempt(tf.train.QueueRunner, *args, **kwargs)[0]
 
 
@@ -114,7 +114,7 @@ def counted(tf, sess, limit):
 
 
 def enqueue_ops(tf, sess, q, kind):
-    """Operations for a runner that end in one way or another."""
+    """Return operations for a runner that end in different ways."""
     if kind == "end":
         return [q.enqueue(counted(tf, sess, 3))]
     if kind == "two ends":
@@ -136,7 +136,7 @@ def outcomes(tf, sess, coordinated):
     errors = tf.errors
     more = (errors.OutOfRangeError, errors.CancelledError, errors.InvalidArgumentError)
     found = []
-    # Threads that end with their error would print it.
+    # Threads ending with an error would print it.
     hook, threading.excepthook = threading.excepthook, lambda args: None
     try:
         for kind in ("end", "two ends", "invalid", "closed", "python"):

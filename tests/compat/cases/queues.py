@@ -1,10 +1,10 @@
-"""Queues in a graph: structure, static shapes, static errors, and what runs without waiting."""
+"""Queues in a graph: structure, static shapes, static errors, and calls that need not wait."""
 
 from compat_cases import case, table
 
 
 def prefix(text):
-    """The essential words: the text up to the names of particular queues."""
+    """Return the essential words: the text before names of particular queues."""
     return text.split("'")[0]
 
 
@@ -178,12 +178,12 @@ for _name, _function in STATIC_ERRORS.items():
 
 
 def outcome(run, *args):
-    """What a call gives, or the class of its error with the words before the names in it."""
+    """Return a call's result, or its error's class with the words before the names in it."""
     try:
         return run(*args)
     except Exception as error:
         text = str(getattr(error, "message", error))
-        if text.startswith("Graph execution error"):  # then where the operation was made, and then what happened
+        if text.startswith("Graph execution error"):  # then the operation's origin, and then the cause
             text = [line for line in text.split("[[")[0].splitlines() if line.strip()][-1]
         return [type(error).__name__, prefix(text.splitlines()[0])]
 

@@ -1,10 +1,10 @@
-"""Queues, and what is made with them, in graphs: contexts, other default graphs, selection, callables."""
+"""Queues and their ops in graphs: contexts, other default graphs, selection, callables."""
 
 from compat_cases import case
 
 
 def caught(function, *arguments, words=""):
-    """The class of the error that a call raises, and whether its text has the words."""
+    """Return a call's error class, and whether its text has the words."""
     try:
         function(*arguments)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Queues by numbers: the exact draws and orders, texts of errors at run time, and arguments at the edges."""
+"""Numeric tests of queues: exact draws and orders, run-time error texts, and extreme arguments."""
 
 import re
 
@@ -6,7 +6,7 @@ from compat_cases import case, table
 
 
 def attempt(run, *args, **kwargs):
-    """What a call gives, or the class and the text of its error without the number in a private queue's name."""
+    """Return a call's result, or its error's class and text without the number in a private queue's name."""
     try:
         return run(*args, **kwargs)
     except Exception as error:

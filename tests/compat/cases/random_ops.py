@@ -1,4 +1,4 @@
-"""Random ops: shapes, dtypes and ranges, and the exact numbers where they are TensorFlow's."""
+"""Random ops: shapes, dtypes and ranges, and the exact numbers if they are TensorFlow's."""
 
 from compat_cases import case, table
 

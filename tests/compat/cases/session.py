@@ -4,7 +4,7 @@ from compat_cases import case, table
 
 
 def caught(function, *arguments, **keywords):
-    """The class and the text of the error that a call raises."""
+    """Return a call's error class and text."""
     try:
         function(*arguments, **keywords)
     except Exception as error:
@@ -226,7 +226,7 @@ def cancellation_by_close(tf, sess):
     thread = threading.Thread(target=take)
     thread.start()
     started.wait(30)
-    # Whether the run has begun or not, it does not give a value.
+    # Whether or not the run has begun, it returns no value.
     sess.close()
     thread.join(30)
     return [thread.is_alive(), seen[0] in ("CancelledError", "RuntimeError")]

@@ -9,7 +9,7 @@ def _sparse(tf, indices=((0, 1), (1, 2)), values=(1, 2), shape=(2, 3)):
 
 
 def given(tf, value, shape=None):
-    """A tensor of which nothing but `shape` is known."""
+    """Return a tensor with nothing known except `shape`."""
     return tf.placeholder_with_default(value, shape)
 
 

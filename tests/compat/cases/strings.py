@@ -1,4 +1,4 @@
-"""String ops of one input: numbers, case, space, length, base64, hashes."""
+"""String ops with one input: numbers, case, space, length, base64, hashes."""
 
 import numpy as np
 from compat_cases import table

@@ -1,4 +1,4 @@
-"""String ops of several inputs: join, split, substr, regular expressions, format."""
+"""String ops with several inputs: join, split, substr, regular expressions, format."""
 
 import numpy as np
 from compat_cases import table

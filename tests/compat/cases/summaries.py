@@ -21,7 +21,7 @@ def collections(tf):
 
 
 def _images(tf, sess, **arguments):
-    """Tags and pixels of an image summary; how PNG compresses them is left open."""
+    """Return an image summary's tags and pixels; its PNG compression may differ."""
     summary = tf.Summary.FromString(sess.run(tf.summary.image("i", **arguments)))
     encoded = tf.placeholder(tf.string, [])
     pixels = tf.image.decode_png(encoded)
@@ -77,7 +77,7 @@ def an_event_file(tf, sess, tmp):
     import os
 
     first = tf.summary.scalar("a", 0.25)
-    # A text summary: its metadata is written once for each tag.
+    # Return a text summary: its metadata is written once per tag.
     second = b"\n\x16\n\x01tB\x07\x08\x07\x12\x00B\x01xJ\x08\n\x06\n\x04text"
     writer = tf.summary.FileWriter(tmp)
     writer.add_summary(sess.run(first), 1)

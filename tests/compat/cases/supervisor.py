@@ -1,4 +1,4 @@
-"""tf.train.Supervisor: sessions that are made ready, the runners beside them, and how it all stops."""
+"""tf.train.Supervisor: preparing sessions, starting runners, and stopping."""
 
 import glob
 import threading

@@ -1,4 +1,4 @@
-"""Programs that read text, sequences and tables: each from its files to its batches."""
+"""Programs for text, sequences and tables: each from its files to its batches."""
 
 import numpy as np
 
@@ -10,13 +10,13 @@ def write(path, text):
 
 
 def static(fetches):
-    """Name, dtype and shape of each tensor."""
+    """Return each tensor's name, dtype and shape."""
     parts = fetches.values() if isinstance(fetches, dict) else fetches
     return [[each.name, each.dtype.name, str(each.get_shape())] for each in parts]
 
 
 def drained(tf, sess, fetches, most=100):
-    """What the queue runners deliver until the end, and the names of their threads."""
+    """Return all deliveries of the queue runners, and their threads' names."""
     sess.run([tf.global_variables_initializer(), tf.local_variables_initializer(), tf.tables_initializer()])
     coord = tf.train.Coordinator()
     threads = tf.train.start_queue_runners(sess, coord)

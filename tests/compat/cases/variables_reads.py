@@ -1,10 +1,10 @@
-"""When variables are read: a tensor of a variable shows what was assigned before it is used."""
+"""Time of variable reads: a variable's tensor shows values assigned before it is used."""
 
 UPDATES = ["assign_add", "assign_sub", "assign"]
 
 
 def uses(tf, variable):
-    """Tensors that are computed from a variable."""
+    """Tensors computed from a variable."""
     return [
         tf.identity(variable),
         variable + 0.0,

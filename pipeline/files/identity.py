@@ -73,7 +73,7 @@ def difference(name: str, saved: Sequence[Any], now: Sequence[Any] | None, allow
     if crc is not None and now[2] is not None:
         same = crc == now[2]
         return None if same else f"files: '{name}' has other contents than when the state was saved (checksum {crc})"
-    if time != now[1] and not allow_mtime:
+    if time != now[1] and None not in (time, now[1]) and not allow_mtime:
         return (
             f"files: '{name}' was changed after the state was saved, or copied without its time; the size is the same"
         )

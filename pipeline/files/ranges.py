@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pipeline.errors import DataLossError, OpError
 from pipeline.files.os_errors import translated
@@ -18,14 +18,23 @@ _TRIES = 4
 _PAUSE = 0.1  # seconds before the second try; doubled for each later one
 _PIECE = 1 << 18  # bytes taken from a connection at once
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
+T = TypeVar("T")
+
 _TAGS = ("ETag", "etag", "checksum", "md5Hash")
 
 
 class Facts(NamedTuple):
-    """A file's size in bytes and its server's checksum; None if the server gives none."""
+    """What a server says about a file; None for what it leaves out.
+
+    Attributes:
+        size: The size in bytes.
+        tag: A checksum.
+        time: The time of the last change, as text, if there is no checksum.
+    """
 
     size: int | None
-    tag: str | None
+    tag: str | None = None
+    time: str | None = None
 
 
 class Fetched(NamedTuple):
@@ -47,8 +56,15 @@ class Ranges(Protocol):
     def facts(self) -> Facts:
         """Request the facts alone."""
 
-    def whole(self) -> Any:
-        """Open the file for reading in order, as a Python file."""
+    def whole(self, facts: Facts) -> tuple[Any, str]:
+        """Open the file for reading in order: return a Python file, and its content encoding, "" for none.
+
+        Args:
+            facts: What earlier replies said.
+
+        Raises:
+            DataLossError: The file has changed since.
+        """
 
 
 def ranges_of(system: Any, path: str) -> Ranges | None:
@@ -114,8 +130,8 @@ class _OfStore:
     def facts(self) -> Facts:
         return facts_of(self._system.info(self._path))
 
-    def whole(self) -> Any:
-        return self._system.open(self._path, "rb")
+    def whole(self, facts: Facts) -> tuple[Any, str]:
+        return self._system.open(self._path, "rb"), ""
 
 
 class _OfWeb:
@@ -132,37 +148,112 @@ class _OfWeb:
 
     async def _fetched(self, begin: int | None, end: int) -> Fetched:
         """Return the bytes from `begin` up to `end`; if `begin` is None, the last `end` bytes."""
+        async with await self._request(f"bytes=-{end}" if begin is None else f"bytes={begin}-{end - 1}") as answer:
+            if answer.status == 416:
+                return _without_bytes(begin or 0, answer)
+            if answer.status == 206 and not _encoding(answer):
+                return await self._part(begin, end, answer)
+            if answer.status != 206:
+                _check(answer, self._url)
+            facts = _facts(answer)
+            whole = answer.status == 200 and not begin and facts.size is not None and facts.size <= end
+            return Fetched(await _body(answer, facts.size or 0) if whole else None, facts)
+
+    async def _part(self, begin: int | None, end: int, answer: Any) -> Fetched:
+        """Return the bytes of a reply with a part of the file."""
+        first, last, size = _content_range(answer)
+        if begin is None and size is not None:
+            begin, end = max(0, size - end), size
+        if first is None or first != begin or last is None or not begin <= last < end:
+            raise DataLossError(None, None, f"{self._url}; the server gave another range than was asked for")
+        data, facts = await _body(answer, last + 1 - begin), _facts(answer)._replace(size=size)
+        if size is not None or last + 1 == end:
+            return Fetched(data, facts)
+        rest = await self._fetched(last + 1, end)  # the file ends here, or the server sends less at a time
+        return Fetched(None if rest.data is None else data + rest.data, merged(self._url, facts, rest.facts))
+
+    async def _request(self, asked: str | None) -> Any:
+        """Request a range, or the whole file; return the reply, whose body is as it was sent."""
         import aiohttp  # imported already by the file system
 
         system = self._system
         given = dict(system.kwargs)
-        asked = {"Range": f"bytes=-{end}" if begin is None else f"bytes={begin}-{end - 1}"}
-        asked["Accept-Encoding"] = "identity"  # compressed replies would have other offsets
-        given["headers"] = {**(given.get("headers") or {}), **asked}
+        headers = {"Accept-Encoding": "identity"}  # compressed replies would have other offsets
+        if asked is not None:
+            headers["Range"] = asked
+        given["headers"] = {**(given.get("headers") or {}), **headers}
         if "timeout" not in given and "timeout" not in system.client_kwargs:
             given["timeout"] = aiohttp.ClientTimeout(total=None, sock_connect=_PATIENCE, sock_read=_PATIENCE)
         session = await system.set_session()
-        async with session.get(system.encode_url(self._url), **given) as answer:
-            if answer.status == 416:  # the file ends before, as one without bytes does
-                _, _, size = _content_range(answer)
-                return Fetched(b"", Facts(size if begin else 0, answer.headers.get("ETag")))
-            if answer.status == 206:
-                first, last, size = _content_range(answer)
-                if begin is None and size is not None:
-                    begin, end = max(0, size - end), size
-                if first is None or first != begin or last is None or not begin <= last < end:
-                    raise DataLossError(None, None, f"{self._url}; the server gave another range than was asked for")
-                return Fetched(await _body(answer, last + 1 - begin), Facts(size, answer.headers.get("ETag")))
-            _check(answer, self._url)
-            size = answer.content_length
-            whole = not begin and size is not None and size <= end and not answer.headers.get("Content-Encoding")
-            return Fetched(await _body(answer, size or 0) if whole else None, Facts(size, answer.headers.get("ETag")))
+        return await session.get(system.encode_url(self._url), auto_decompress=False, **given)
 
     def facts(self) -> Facts:
         return facts_of(self._system.info(self._url))
 
-    def whole(self) -> Any:
-        return self._system.open(self._url, "rb", block_size=0)  # by one request that asks for no range
+    def whole(self, facts: Facts) -> tuple[Any, str]:
+        answer = _begun(self._opened(facts), self._system.loop).result()
+        return WebFile(answer, self._system.loop), _encoding(answer)
+
+    async def _opened(self, facts: Facts) -> Any:
+        answer = await self._request(None)
+        try:
+            _check(answer, self._url)
+            merged(self._url, facts, _facts(answer))
+        except BaseException:
+            answer.close()
+            raise
+        return answer
+
+
+class WebFile:
+    """A reply with a whole file, as a Python file: the bytes as they are sent.
+
+    Args:
+        answer: The reply.
+        loop: Its event loop.
+
+    Attributes:
+        size: Number of bytes; None if the server does not say.
+    """
+
+    def __init__(self, answer: Any, loop: Any) -> None:
+        self._answer, self._loop = answer, loop
+        self.size: int | None = answer.content_length
+
+    def read(self, size: int) -> bytes:
+        data: bytes = _begun(self._answer.content.read(size), self._loop).result()
+        return data
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._answer.close)
+
+
+def _encoding(answer: Any) -> str:
+    """Return how the body of a reply is compressed; "" if it is not."""
+    encoding: str = answer.headers.get("Content-Encoding", "").strip().lower()
+    return "" if encoding == "identity" else encoding
+
+
+def _facts(answer: Any) -> Facts:
+    """Return the facts in a reply with the whole file."""
+    tag = answer.headers.get("ETag")
+    size = None if _encoding(answer) else answer.content_length
+    return Facts(size, tag, None if tag else answer.headers.get("Last-Modified"))
+
+
+def _without_bytes(begin: int, answer: Any) -> Fetched:
+    """Return what a reply means that says that there are no bytes from `begin` on.
+
+    Raises:
+        ConnectionError: It contradicts itself.
+    """
+    _, _, size = _content_range(answer)
+    facts = _facts(answer)._replace(size=size)
+    if begin and size is not None and size > begin:
+        raise ConnectionError(f"of {size:,} bytes the server did not give those from {begin:,} on")
+    if not begin and size != 0:  # it may give the whole file
+        return Fetched(None, facts._replace(size=None))
+    return Fetched(b"", facts)
 
 
 async def _body(answer: Any, size: int) -> bytes:
@@ -202,14 +293,28 @@ def _check(answer: Any, url: str) -> None:
         raise ConnectionError(f"the server answered with status {answer.status}")
 
 
+def merged(url: str, before: Facts, now: Facts) -> Facts:
+    """Return the facts of two replies.
+
+    Raises:
+        DataLossError: They differ.
+    """
+    for one, other in zip(before, now, strict=True):
+        if None not in (one, other) and one != other:
+            text = f"{url}; the file was changed while it was read ({one} before, {other} now)"
+            raise DataLossError(None, None, text)
+    known = {name: value for name, value in before._asdict().items() if value is not None}
+    return now._replace(**known)
+
+
 def facts_of(info: dict[str, Any]) -> Facts:
     """Extract the facts from fsspec's file information."""
     size = info.get("size")
     tag = next((str(info[key]) for key in _TAGS if info.get(key)), None)
-    return Facts(size if isinstance(size, int) else None, tag)
+    return Facts(size if isinstance(size, int) else None, tag, None if tag else info.get("Last-Modified"))
 
 
-def _begun(request: Coroutine[Any, Any, Fetched], loop: Any) -> Future[Fetched]:
+def _begun(request: Coroutine[Any, Any, T], loop: Any) -> Future[T]:
     import asyncio  # 37 ms, for programs that read URLs
 
     return asyncio.run_coroutine_threadsafe(request, loop)

@@ -10,12 +10,15 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, TypeVar
 
 from pipeline.errors import DataLossError
+from pipeline.files.compression import OpenFile, decompressed
 from pipeline.files.os_errors import translated
-from pipeline.files.ranges import Facts, Fetched, Ranges, facts_of, ranges_of, wait_for
+from pipeline.files.ranges import Facts, Fetched, Ranges, facts_of, merged, ranges_of, wait_for
 from pipeline.files.urls import remote_file, system_and_path
+
+T = TypeVar("T")
 
 _FIRST = 4 << 20  # bytes in the first range; a smaller file takes one request
 _RANGE = 8 << 20  # bytes in later ranges, except the first ones, requested together
@@ -27,6 +30,9 @@ _HEAD = 64  # maximum bytes before such a file's contents: the mark of its forma
 
 # Remote files per source whose first range is fetched ahead.
 REMOTE_AHEAD = 8
+
+# Content encodings of servers, and the compressions of files that they are.
+_ENCODINGS = {"": "", "gzip": "GZIP", "x-gzip": "GZIP", "deflate": "ZLIB"}
 
 
 def open_url(name: bytes) -> RemoteFile | StreamedFile:
@@ -245,31 +251,28 @@ class _Window:
         """
         begin, end, future = self._futures[0]
         found = wait_for(future, lambda: self._ranges.fetch(begin, end), self._name)
+        self.facts = merged(os.fsdecode(self._name), self.facts or found.facts, found.facts)
         if found.data is None:
-            self._compare(found.facts)
             self.whole = True
             return b""
         if future.cancelled() or not future.done() or future.exception() is not None:  # another attempt has it
             future = Future()
             future.set_result(found)
             self._futures[0] = begin, end, future
-        self._compare(found.facts)
-        size = found.facts.size
+        size, have = self.facts.size, begin + len(found.data)
         if size is None:
-            self.facts = Facts(begin + len(found.data) if begin + len(found.data) < end else None, found.facts.tag)
-        elif len(found.data) != max(0, min(end, size) - begin):
+            self.facts = self.facts._replace(size=have if have < end else None)
+        elif have != max(begin, min(end, size)):
             text = f"of bytes {begin:,} to {min(end, size):,} the server gave {len(found.data):,}"
             raise DataLossError(None, None, f"{os.fsdecode(self._name)}; {text}")
         return found.data
 
-    def _compare(self, facts: Facts) -> None:
-        """Record a reply's facts about the file; DataLossError if an earlier reply differs."""
-        if self.facts is None:
-            self.facts = facts
-        for before, now in zip(self.facts, facts, strict=True):
-            if None not in (before, now) and before != now:
-                text = f"{os.fsdecode(self._name)}; the file was changed while it was read ({before} before, {now} now)"
-                raise DataLossError(None, None, text)
+    def part(self) -> bytes:
+        """Return the first range of a file that can only be read in ranges; DataLossError as for `data`."""
+        data = self.data()
+        if self.whole:
+            raise DataLossError(None, None, f"{os.fsdecode(self._name)}; the server gives no ranges any more")
+        return data
 
     def pop(self) -> None:
         """Drop the first range."""
@@ -308,7 +311,7 @@ class RemoteFile:
         self._window = _Window(name, ranges)
         self._position = 0
         self._reads = 0
-        self._streamed: StreamedFile | None = None  # used if the server returns only whole files
+        self._streamed: OpenFile | None = None  # used if the server returns only whole files
         # Two threads' streams may ask for a prepared file's identity, and one of them opens the file.
         self._lock = threading.RLock()
 
@@ -330,7 +333,7 @@ class RemoteFile:
             self.begin()
             data = window.data()
             if window.whole:
-                self._streamed = StreamedFile(self._name, self._ranges.whole, False)
+                self._streamed = self._whole()
                 self._pass_over(self._streamed)
                 break
             at = self._position - window.begin
@@ -344,7 +347,19 @@ class RemoteFile:
                 return piece
         return self._streamed.read(size)
 
-    def _pass_over(self, file: StreamedFile) -> None:
+    def _whole(self) -> OpenFile:
+        """Open the file to be read in order, decompressed if its server compresses it."""
+        try:
+            data, encoding = self._ranges.whole(self._window.facts or Facts(None))
+            file = StreamedFile(self._name, lambda: data, False)
+            if encoding not in _ENCODINGS:
+                file.close()
+                raise OSError(f"the server compresses it by {encoding!r}, although that was not asked for")
+            return decompressed(self._name, file, _ENCODINGS[encoding])
+        except Exception as error:
+            raise translated(self._name, error) from error
+
+    def _pass_over(self, file: OpenFile) -> None:
         """Read the bytes before the position."""
         left = self._position
         while left and (piece := file.read(min(left, _PASSED))):
@@ -392,10 +407,10 @@ class RemoteFile:
 
     def identity(self, ends: bool) -> list[Any] | None:
         try:
-            size, tag = self._known()
+            size, tag, time = self._known()
         except Exception as error:
             raise translated(self._name, error) from error
-        return [size, None, tag]
+        return [size, time, tag]
 
     def close(self) -> None:
         self._window.clear()
@@ -473,7 +488,7 @@ class SeekableFiles:
         if coming is None:
             ranges = ranges_of(*_located(key))
             if ranges is None:
-                return remote_file(key, "rb")
+                return _ByFsspec(key)
             coming = _Coming(ranges, self._ends.get(place))
         ranges = coming.ranges
         last = coming.last
@@ -482,12 +497,54 @@ class SeekableFiles:
             if last.facts.tag is not None and len(self._ends) < _KEPT_ENDS:  # a changed file has another tag
                 self._ends[place] = last
         if last.data is None or last.facts.size is None:
-            return remote_file(key, "rb")
+            return _ByFsspec(key)
         window = _Window(key, ranges, last.facts)
         if coming.first is not None:
             window.adopt(coming.first, min(_FIRST, last.facts.size))
         file = self._opened[place] = SeekableFile(window, last, functools.partial(self.prepare, place + 1, 1, True))
         return file
+
+
+class _ByFsspec(io.RawIOBase):
+    """A file as fsspec opens it, with random access if its server allows that; errors are the library's.
+
+    Args:
+        name: The URL.
+    """
+
+    def __init__(self, name: bytes) -> None:
+        self._name = name
+        self._file = self._told(lambda: remote_file(name, "rb"))
+
+    def _told(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except Exception as error:
+            raise translated(self._name, error) from error
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self._told(lambda: bytes(self._file.read(size)))
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._told(lambda: int(self._file.seek(offset, whence)))
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return bool(self._file.seekable())
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 class _Coming:
@@ -565,7 +622,7 @@ class SeekableFile(io.RawIOBase):
                 window.ask(min(window.next_size(), (end if window.end < end else most) - window.end))
             if window.end >= self._kept:
                 self._at_end()
-            data, first = window.data(), window.begin
+            data, first = window.part(), window.begin
             pieces.append(data[begin - first : end - first])
             begin = first + len(data)
             if begin <= end:

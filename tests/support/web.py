@@ -17,11 +17,13 @@ class Web:
             some wrong way; each is used once, in order.
         ranges: Support ranges.
         tags: Send checksums.
+        dated: Send the time of the last change.
     """
 
     def __init__(self):
         self.files, self.asked, self.faults = {}, [], {}
         self.ranges = self.tags = True
+        self.dated = False
         self.lock = threading.Lock()
 
     def requests(self, path=None):
@@ -71,6 +73,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header(key, value)
         if self.server.web.tags:
             self.send_header("ETag", hashlib.md5(self.server.web.files[self.path]).hexdigest())
+        if self.server.web.dated:
+            self.send_header("Last-Modified", "Wed, 01 Jan 2025 00:00:00 GMT")
         self.send_header("Content-Length", str(len(body) if length is None else length))
         self.end_headers()
         if with_body:

@@ -87,7 +87,7 @@ class RayClient:
         self.retried = 0
         self.seconds: dict[str, float] = collections.defaultdict(float)
         self.calls: collections.Counter[str] = collections.Counter()
-        self._counting = threading.Lock()
+        self._counting = threading.RLock()  # reentrant: a finalizer may note the end of an iterator for reports
         self._vacant = threading.Lock()
         self._began = time.monotonic()
         self._metrics = Metrics(ray)

@@ -142,10 +142,10 @@ def end_without_rooms(rooms, ready):
     ready.put(prefetch._WOKEN)
 
 
-def wait_with_late_clear(self, parts):
+def wait_with_late_clear(self, chunks):
     """A lost wake-up: the bell is cleared after the check for tasks."""
     self._clock.check()
-    waiting = [each for each in parts if isinstance(each, Task) and not each.future.done()][:1]
+    waiting = [each for each in chunks[0].parts if isinstance(each, Task) and not each.future.done()][:1]
     for each in waiting:
         each.watch(self._bell)
     if waiting:

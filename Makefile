@@ -89,7 +89,7 @@ $(VENV)-sources/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 
 # The same with the libraries around JAX, and TensorFlow.
 test-jax: $(VENV)-jax/.installed
-	$(VENV)-jax/bin/python -m pytest tests/sources/test_grain.py tests/sources/test_tf_data.py tests/adaptors tests/docs
+	$(VENV)-jax/bin/python -m pytest tests/sources/test_grain.py tests/sources/test_tf_data.py tests/proto tests/adaptors tests/docs
 
 $(VENV)-jax/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)

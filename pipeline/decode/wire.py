@@ -1,4 +1,4 @@
-"""The protocol buffer wire format: varints, tags, fields."""
+"""The wire format of protocol buffers, for decoders that make no messages: varints, tags, fields."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def summary_iterator(path: Any) -> Iterator[Any]:
     for number, record in enumerate(records(os.fsencode(path), "", crc_function_or_slow(), MAX_RECORD_BYTES)):
         try:
             event = Event.FromString(record)
-        except DecodeError as error:
+        except (DecodeError, UnicodeDecodeError) as error:  # the second by protobuf's implementation in Python
             text = f"record {number} of {os.fsdecode(path)} is not an Event: {error}"
             raise DataLossError(None, None, text) from error
         yield event

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 try:
+    from google.protobuf import __version__ as _version
     from google.protobuf.descriptor_pb2 import (
         DescriptorProto,
         EnumDescriptorProto,
@@ -24,6 +25,8 @@ try:
     from google.protobuf.reflection import GeneratedProtocolMessageType
 except ImportError as error:
     raise ImportError("messages such as Example and Summary need protobuf: pip install protobuf") from error
+if tuple(map(int, _version.split(".")[:2])) < (4, 25):  # 4.22 crashes when a field gets a wrong message
+    raise ImportError(f"messages such as Example need protobuf 4.25 or newer, not {_version}: pip install -U protobuf")
 
 __all__ = ["DecodeError", "Message", "Schema"]
 
@@ -51,7 +54,6 @@ _SCALARS = {
     name: FieldDescriptorProto.Type.Value(f"TYPE_{name.upper()}")
     for name in ("double", "float", "int64", "int32", "bool", "string", "bytes")
 }
-_enums: set[str] = set()  # those declared so far, since a field has to say whether its type is one
 _OPTIONAL, _REPEATED = FieldDescriptorProto.LABEL_OPTIONAL, FieldDescriptorProto.LABEL_REPEATED
 
 
@@ -109,7 +111,6 @@ def _declare(kind: str, messages: Any, enums: Any, words: Iterator[str], scope: 
 
 
 def _read_enum(made: EnumDescriptorProto, words: Iterator[str]) -> None:
-    _enums.add(made.name)
     next(words)  # {
     while (name := next(words)) != "}":
         _, number, _ = next(words), next(words), next(words)  # = number ;
@@ -156,6 +157,4 @@ def _set_type(field: FieldDescriptorProto, kind: str) -> None:
     if kind in _SCALARS:
         field.type = _SCALARS[kind]
     else:
-        field.type_name = kind
-        enum = kind.rpartition(".")[2] in _enums
-        field.type = FieldDescriptorProto.TYPE_ENUM if enum else FieldDescriptorProto.TYPE_MESSAGE
+        field.type_name = kind  # the pool finds out whether it is a message or an enum

@@ -9,7 +9,8 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, 
 
 PROGRAM = """
 import pickle
-example = ours.train.Example(features={"feature": {"a": {"int64_list": {"value": [1, -2]}}}})
+example = ours.train.Example()
+example.features.feature["a"].int64_list.value.extend([1, -2])
 read = theirs.train.Example.FromString(example.SerializeToString())
 assert str(read) == str(example) and type(read) is not type(example)
 value = ours.Summary.Value(tag="loss", simple_value=0.5)

@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 
 message = pytest.importorskip("google.protobuf.message", reason="protobuf is not installed")
@@ -99,9 +100,10 @@ class TestText:
         assert str(BytesList(value=[b"a\"'\0\xff\n\\?"])) == 'value: "a\\"\\\'\\000\\377\\n\\\\?"\n'
 
     def test_floats(self):
-        texts = ["0.1", "1", "1e+10", "1e-09", "100000", "123456792", "nan", "inf"]
         values = [0.1, 1, 1e10, 1e-9, 100000, 123456789, float("nan"), float("inf")]
-        assert str(FloatList(value=values)) == "".join(f"value: {text}\n" for text in texts)
+        lines = str(FloatList(value=values)).splitlines()
+        found = [float(line.removeprefix("value: ")) for line in lines]
+        np.testing.assert_array_equal(np.array(found, np.float32), np.array(values, np.float32))
 
     def test_empty(self):
         assert str(Example()) == str(Int64List()) == ""

@@ -18,7 +18,7 @@ APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdatas
 
 .PHONY: run build test test-slow test-browser test-all test-jax test-torch test-sources test-cluster stress schedules tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
 .PHONY: test-free-threaded bench-free-threaded tsan-free
-.PHONY: bench-cluster bench-crops bench-dlio bench-scaling bench-latency bench-remote bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak mutants resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
+.PHONY: bench-cluster bench-crops bench-dlio bench-worker-start bench-scaling bench-latency bench-remote bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak mutants resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 500
 
@@ -233,6 +233,10 @@ $(VENV)-peers/%/.installed: bench/peers/%.txt
 # Random-resized crops of JPEG files, beside the peers that decode images.
 bench-crops: build $(patsubst %,$(VENV)-peers/%/.installed,tensorflow torch grain spdl dali)
 	$(BIN)/python bench/peers/crops.py --environments $(VENV)-peers
+
+# The first batch from workers whose function holds 128 MiB, as in SPDL's benchmark.
+bench-worker-start: build $(patsubst %,$(VENV)-peers/%/.installed,torch spdl)
+	$(BIN)/python bench/peers/start_workers.py --environments $(VENV)-peers
 
 # DLIO (MLPerf Storage): the accelerators that each loader can feed, in 8 minutes. DLIO requires DALI for the GPU, and
 # does not need it here.

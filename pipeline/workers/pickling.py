@@ -7,6 +7,8 @@ importable name, so cloudpickle sends their code.
 from __future__ import annotations
 
 import copyreg
+import functools
+import hashlib
 import importlib
 import io
 import pickle
@@ -31,7 +33,7 @@ copyreg.pickle(np.str_, lambda text: (np.str_, ("".join(text),)))
 class _Pickler(pickle.Pickler):
     """Records the modules of functions and classes."""
 
-    def __init__(self, file: io.BytesIO) -> None:
+    def __init__(self, file: Any) -> None:
         super().__init__(file, 5)
         self.modules: set[str] = set()
 
@@ -46,6 +48,60 @@ def _by_name(value: Any) -> tuple[bytes, set[str]]:
     pickler = _Pickler(file)
     pickler.dump(value)
     return file.getvalue(), pickler.modules
+
+
+# Twice as fast as blake2b on processors with instructions for it.
+_hash = functools.partial(hashlib.sha1, usedforsecurity=False)
+
+# Longest pickle without a memo. Objects that refer to one object twice write it twice, and so on.
+_LONGEST_DIGESTED = 1 << 30
+
+
+class _Sink:
+    """A file that gives what is written to a function."""
+
+    def __init__(self, take: Callable[[Any], object]) -> None:
+        self._take, self._size = take, 0
+
+    def write(self, data: Any) -> None:
+        self._size += memoryview(data).nbytes
+        if self._size > _LONGEST_DIGESTED:
+            raise OverflowError
+        self._take(data)
+
+
+def _scanned(value: Any, take: Callable[[Any], object]) -> set[str] | None:
+    """Pickle as `_by_name`, and give the bytes to a function; return the modules, or None if this does not work.
+
+    Without a memo of the objects that were pickled, 128 MiB of strings take 0.04 s instead of 0.5.
+    """
+    pickler = _Pickler(_Sink(take))
+    pickler.fast = True
+    try:
+        pickler.dump(value)
+    except Exception as error:  # such as ValueError for an object that contains itself
+        if from_handler(error):
+            raise
+        return None
+    return pickler.modules if _reachable(pickler.modules) else None
+
+
+def digest(function: Any) -> tuple[bytes, set[str]] | None:
+    """Return a digest of a function's contents, and its modules; None if it cannot be sent by name."""
+    made = _hash()
+    modules = _scanned(function, made.update)
+    return None if modules is None else (made.digest(), modules)
+
+
+def hashed(data: bytes) -> bytes:
+    """Return a digest of bytes."""
+    return _hash(data).digest()
+
+
+def check(function: Any) -> None:
+    """Raise the errors of `pickled`."""
+    if _scanned(function, len) is None:
+        pickled(function, "the function")
 
 
 def _by_value(value: Any) -> tuple[bytes, set[str]]:

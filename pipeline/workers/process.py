@@ -17,6 +17,7 @@ from multiprocessing import connection, context
 from typing import Any
 
 from pipeline.diagnostics.wording import named
+from pipeline.workers.definition import Definition
 from pipeline.workers.line import Line
 from pipeline.workers.mpi import HINT, launched, without_mpi
 from pipeline.workers.pool import GRACE, BrokenWorkers
@@ -184,15 +185,21 @@ class Worker:
             raise BrokenWorkers(f"setup failed in a worker process: {named(failed.error)}") from failed.error
         self.page = self._reader.page()
 
-    def send(self, digest: bytes, definition: bytes, arguments: bytes) -> None:
-        """Send a call: a function's digest and pickle, and pickled arguments. Raises the same errors as `receive`."""
-        known = digest in self._known
-        if not known and len(self._known) == _FUNCTIONS:
+    def send(self, function: Definition, arguments: bytes) -> None:
+        """Send a call with pickled arguments. Raises the same errors as `receive`, and those of `Definition.pickle`."""
+        digest = function.digest
+        definition = None if digest in self._known else function.pickle()
+        if definition is not None and len(self._known) == _FUNCTIONS:
             self.forget(next(iter(self._known)))
-        self._known[digest] = self._known.pop(digest, len(definition))
+        self._known[digest] = self._known.pop(digest, 0) if definition is None else len(definition)
         forgotten, self._forgotten = self._forgotten, []
-        task = Task(digest, None if known else definition, arguments, self._reader.freed(), forgotten)
-        self._line.send(pickle.dumps(task))
+        self._line.send(pickle.dumps(Task(digest, definition is not None, arguments, self._reader.freed(), forgotten)))
+        if definition is not None:
+            self._line.send(definition)
+
+    def keeps(self, digest: bytes) -> bool:
+        """Return whether it has a function."""
+        return digest in self._known
 
     def forget(self, digest: bytes) -> None:
         """Tell it to forget a function before the next call."""

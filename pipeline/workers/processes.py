@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import errno
 import functools
-import hashlib
 import math
 import multiprocessing
 import os
@@ -15,7 +14,7 @@ import weakref
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any
 
 from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
@@ -23,6 +22,7 @@ from pipeline.errors import invalid
 from pipeline.tracebacks import from_handler
 from pipeline.workers import pickling, spares
 from pipeline.workers.chunks import FailedItem, WorkerDied
+from pipeline.workers.definition import Definition
 from pipeline.workers.executor import Workers
 from pipeline.workers.pickling import pickled
 from pipeline.workers.pool import BrokenWorkers, Promise, SubmittedCall, WorkerPool, WorkerThread
@@ -37,9 +37,6 @@ _IN_VAIN = 2
 
 # Seconds between attempts to start a worker after the fork server has ended.
 _PAUSE = 0.05
-
-# A pickled function and its digest, which identifies it in workers.
-_Defined: TypeAlias = "tuple[bytes, bytes]"
 
 # Executors to stop at exit.
 _pools: Live[WorkerPool] = Live()
@@ -60,7 +57,7 @@ class Processes(Workers):
         self._max_workers = self._processes = count  # same name as in the standard library's executors
         self._pid = os.getpid()
         self._kept = False
-        self._known: weakref.WeakKeyDictionary[functools.partial[Any], _Defined] = weakref.WeakKeyDictionary()
+        self._known: weakref.WeakKeyDictionary[functools.partial[Any], Definition] = weakref.WeakKeyDictionary()
         first, modules = (None, set[str]()) if setup is None else pickled(setup, "setup")
         self._starter = spares.Starter(method, first, preload)
         self._starter.need(modules)
@@ -105,7 +102,7 @@ class Processes(Workers):
 
     def check(self, function: Callable[..., Any]) -> None:
         """Raise TypeError for a function that does not pickle; ImportError without cloudpickle."""
-        pickled(function, "the function")
+        pickling.check(function)
 
     def rest(self) -> None:
         """Release idle workers, except within a `with` block. `submit` takes others."""
@@ -152,17 +149,20 @@ class Processes(Workers):
     def __repr__(self) -> str:
         return f"<pipeline.processes({self._max_workers}): {self._pool}>"
 
-    def _defined(self, function: Callable[..., Any]) -> _Defined:
-        """Return a pickled function; a repeated one is pickled once."""
+    def _defined(self, function: Callable[..., Any]) -> Definition:
+        """Return a function's definition; a repeated one is made once."""
         known = self._known.get(function) if isinstance(function, functools.partial) else None
         if known is None:
-            parts = function.args if isinstance(function, functools.partial) else ()
-            data, modules = pickled(function, "the function", parts)
-            self._starter.need(modules)
-            known = hashlib.blake2b(data, digest_size=16).digest(), data
+            known = Definition(function, self._is_kept)
+            self._starter.need(known.modules)
             if isinstance(function, functools.partial):
                 self._known[function] = known
         return known
+
+    def _is_kept(self, digest: bytes) -> bool:
+        """Return whether a worker keeps a function."""
+        workers = [thread.worker for thread in self._pool.threads if isinstance(thread, _ProcessThread)]
+        return any(each is not None and each.keeps(digest) for each in workers) or spares.keep_function(digest)
 
 
 @atexit.register  # registered after multiprocessing's own handler, so it runs first, before the processes are killed
@@ -217,8 +217,7 @@ class _ProcessThread(WorkerThread):
             if call is None:
                 break
             try:
-                digest, definition = call.function
-                (self.worker or self._start()).send(digest, definition, call.arguments)
+                (self.worker or self._start()).send(call.function, call.arguments)
             except BrokenWorkers as error:
                 self.sent.clear()
                 call.future.set_exception(error)
@@ -243,7 +242,7 @@ class _ProcessThread(WorkerThread):
         if isinstance(result, FailedItem):
             failure = result.error
         if isinstance(failure, Unknown):
-            self.worker.forget(self.sent[0].function[0])  # it may succeed with the next iterator
+            self.worker.forget(self.sent[0].function.digest)  # it may succeed with the next iterator
             broken = BrokenWorkers(f"a worker process cannot make the function: {failure}")
             broken.__cause__, failure = failure.__cause__, broken
         elif isinstance(failure, Unreadable):

@@ -140,6 +140,12 @@ def _take(kind: ProcessKind, mine: dict[str, int]) -> Worker | None:
     return None
 
 
+def keep_function(digest: bytes) -> bool:
+    """Return whether an idle worker keeps a function."""
+    with _lock:
+        return any(worker.keeps(digest) for worker in _spares)
+
+
 def _drop_dead() -> None:
     with _lock:
         dead = [each for each in _spares if each.dead()]

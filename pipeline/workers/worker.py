@@ -29,14 +29,14 @@ class Task(NamedTuple):
 
     Attributes:
         function: The function's digest.
-        definition: The pickled function; None if the worker has it.
+        defined: True if the pickled function follows as a message of its own; the worker lacks it.
         arguments: Pickled arguments.
         freed: Unused segments.
         forgotten: Digests of functions to forget first.
     """
 
     function: bytes
-    definition: bytes | None
+    defined: bool
     arguments: bytes
     freed: list[int]
     forgotten: list[bytes]
@@ -115,13 +115,16 @@ def _serve(end: socket.socket, setup: bytes | None) -> None:
         page[ITEM] = 0
         page[BEGUN] += 1
         writer.take_back(task.freed)
-        _answer(line, writer, functions, task)
+        definition = line.receive() if task.defined else None
+        _answer(line, writer, functions, task, definition)
 
 
-def _answer(line: Line, writer: Writer, functions: dict[bytes, Callable[..., Any]], task: Task) -> None:
+def _answer(
+    line: Line, writer: Writer, functions: dict[bytes, Callable[..., Any]], task: Task, definition: bytes | None
+) -> None:
     process = os.getpid()
     try:
-        result = _result(functions, task)
+        result = _result(functions, task, definition)
         _leave_unless(process)
         message = writer.reply(result)
     except Stopped:
@@ -144,11 +147,11 @@ def _leave_unless(process: int) -> None:
         os._exit(0)
 
 
-def _result(functions: dict[bytes, Callable[..., Any]], task: Task) -> tuple[Any]:
+def _result(functions: dict[bytes, Callable[..., Any]], task: Task, definition: bytes | None) -> tuple[Any]:
     try:
-        if task.definition is not None:
+        if definition is not None:
             functions[task.function] = _undefined
-            functions[task.function] = pickle.loads(task.definition)
+            functions[task.function] = pickle.loads(definition)
     except Exception as error:
         hint = _UNDER_GUARD if isinstance(error, AttributeError) and "'__mp_main__'" in str(error) else ""
         raise Unknown(f"{type(error).__name__}: {error}{hint}") from error

@@ -1,7 +1,9 @@
 """pipeline.processes: workers are kept for the next loop, and forked by a server with libraries imported."""
 
+import functools
 import os
 import signal
+from concurrent.futures import BrokenExecutor
 
 import pytest
 import worker_functions as functions
@@ -101,6 +103,41 @@ class TestKept:
             wait_until(lambda: not functions.workers(), "the worker to be free")
         adding.data[0] = 5
         assert [*dataset.epoch(3)] == [(i + 5, 2) for i in range(4)]
+
+    def test_beside_a_worker_without_the_function(self):
+        """The new one gets it too."""
+        adding = functions.Adding(bytearray([7]))
+        assert [*pipeline.dataset([0]).map(adding, workers=pipeline.processes(1))] == [(7, 1)]
+        wait_until(lambda: not functions.workers(), "the worker to be free")
+        more = pipeline.dataset(range(100)).map(adding, workers=pipeline.processes(3))
+        assert [each for each, _ in more] == [*range(7, 107)]
+
+    @pytest.mark.parametrize("changes", [False, True])
+    def test_killed_while_a_function_is_in_use(self, changes):
+        """The next worker gets the function that the iterator began with, or an error."""
+        adding = functions.Adding(bytearray([7]))
+        with pipeline.processes(1) as workers:
+            assert workers.submit(functools.partial(adding), 1).result() == (8, 1)
+            again = functools.partial(adding)
+            assert workers.submit(again, 1).result() == (8, 1)
+            number = workers.submit(os.getpid).result()
+            os.kill(number, signal.SIGKILL)
+            wait_until(lambda: number not in functions.workers(), "its end")
+            if not changes:
+                assert workers.submit(again, 1).result() == (8, 1)
+                return
+            adding.data[0] = 9
+            with raises(BrokenExecutor, "a worker process started late, and the function has changed in the meantime"):
+                workers.submit(again, 1).result()
+
+    def test_with_a_function_that_contains_itself(self):
+        adding = functions.Adding(bytearray([7]))
+        adding.itself = adding
+        dataset = pipeline.dataset([0]).map(adding, workers=pipeline.processes(1))
+        for first in (7, 9):
+            adding.data[0] = first
+            assert [each for each, _ in dataset] == [first]
+            wait_until(lambda: not functions.workers(), "the worker to be free")
 
     def test_with_the_random_numbers_of_each_epoch(self):
         workers = pipeline.processes(1)

@@ -276,7 +276,7 @@ class TestChoice:
         data = Counted(np.zeros(1000))
         known = weakref.ref(data)
         assert list(mapped(data, range(100), pool)) == [0] * 100
-        assert data.pickled == 2  # for the check, and to be sent
+        assert data.pickled == 3  # for the check, for its digest, and to be sent
         for i in range(40):  # more than a worker remembers
             assert pool.submit(functools.partial(pow, i), 2).result() == i * i
         del data

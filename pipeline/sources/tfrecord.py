@@ -178,8 +178,12 @@ class RecordFiles(IndexedParts):
         return of_record(failed, self.named(given, record))
 
 
+# Fewer records make a group only if they fill so many chunks: parsing a group costs 80 us, besides its records.
+_FEW, _ENOUGH = 16, 16
+
+
 def _groups(cut: Callable[[], tuple[list[bytes], list[int]]], name: str, chunk: int) -> Iterator[Records[str]]:
-    """Yield records in groups: records beginning in the same chunk of the file.
+    """Yield records in groups: records beginning in the same chunk of the file, or more if these are few.
 
     A run resumed at any group thus gets the same groups, however much of the file was read at once.
     """
@@ -193,7 +197,11 @@ def _groups(cut: Callable[[], tuple[list[bytes], list[int]]], name: str, chunk: 
                 yield Records(name, records, places)
             raise
         for record, place in zip(found, begins, strict=True):
-            if places and place // chunk != places[0] // chunk:
+            if (
+                places
+                and place // chunk != places[0] // chunk
+                and (len(places) >= _FEW or place - places[0] >= _ENOUGH * chunk)
+            ):
                 yield Records(name, records, places)
                 records, places = [], []
             records.append(record)

@@ -1,13 +1,14 @@
 """Count the accelerators that each loader can feed in DLIO, the program of MLPerf Storage: `make bench-dlio`.
 
-    python bench/peers/dlio.py [--environments FOLDER] [--work NAME...] [--rounds N]
+    python bench/peers/dlio.py [--environments FOLDER] [--work NAME...] [--rounds N] [--update]
 
 DLIO emulates an accelerator by a process that takes a batch, sleeps for a training step, and waits for the others.
 Accelerator utilisation (AU) is the time in steps, divided by the time of the run without its first step. A loader may
 take the mark of its workload with as many accelerators as it can. The loaders take turns: first each with one number
 of accelerators, then those that reached the mark with one more.
 
-The files are few, and in the page cache: this measures loaders, not disks. They lie in a temporary folder.
+The files are few, and in the page cache: this measures loaders, not disks. They lie in a temporary folder. With
+--update the workloads that ran replace those in bench/results/dlio.json, and the table in docs/ follows.
 """
 
 import argparse
@@ -23,9 +24,10 @@ from typing import NamedTuple
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "runs"), str(HERE.parents[1])]
+sys.path[:0] = [str(HERE), str(HERE.parent / "runs"), str(HERE.parents[1])]
 
-from report import ROOT, machine, machine_line, run_apart, table  # noqa: E402
+import pages  # noqa: E402
+from report import RESULTS, ROOT, machine, machine_line, put_in_page, run_apart  # noqa: E402
 
 import pipeline  # noqa: E402
 from pipeline.proto import BytesList, Example, Feature, Features, Int64List  # noqa: E402
@@ -70,19 +72,26 @@ def main():
     parser.add_argument("--environments", type=Path, default=ROOT / ".venv-peers")
     parser.add_argument("--work", nargs="*", default=list(WORKS), help="which, of: " + " ".join(WORKS))
     parser.add_argument("--rounds", type=int, default=1, help="runs of each case; the median counts")
+    parser.add_argument("--update", action="store_true", help="put these into the results and the docs")
     options = parser.parse_args()
-    print(machine_line(machine()))
+    known = machine()
+    print(machine_line(known))
     (ROOT / "build").mkdir(exist_ok=True)
+    found = {}
     with tempfile.TemporaryDirectory(prefix="bench-dlio-", dir=ROOT / "build") as folder:
-        rows = []
         for work in map(WORKS.get, options.work):
             generate(Path(folder), work.files)
-            rows += compare(Path(folder), work, options)
-    print(table(["workload, AU to reach", "loader", "accelerators", "AU with 1, 2, ..."], rows, words=(0, 1, 3)))
+            found[work.config] = {"machine": known, "mark": work.mark, "loaders": compare(Path(folder), work, options)}
+    print(pages.dlio(found))
+    if options.update:
+        path = RESULTS / "dlio.json"
+        before = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(before | found, indent=1) + "\n")
+        put_in_page("dlio", pages.dlio())
 
 
 def compare(folder, work, options):
-    """Return a row per loader."""
+    """Return the AU by the number of accelerators for each loader."""
     found = {loader: {} for loader in work.loaders}
     for count in range(work.first, MOST + 1):
         running = [each for each in found if count == work.first or passes(work, found[each].get(count - 1, [0]))]
@@ -91,12 +100,15 @@ def compare(folder, work, options):
                 found[loader].setdefault(count, []).append(utilisation(folder, work, loader, count, options))
         if not running:
             break
-    rows = []
     for loader, runs in found.items():
-        best = max((count for count, each in runs.items() if passes(work, each)), default=f"under {work.first}")
-        shown = ", ".join(f"{count}: {statistics.median(each):.1f}" for count, each in runs.items())
-        rows.append([f"{work.config}, {work.mark} %", loader, best, shown])
-    return rows
+        for count in range(work.first - 1, 0, -1):
+            if any(passes(work, each) for each in runs.values()):
+                break
+            runs[count] = [utilisation(folder, work, loader, count, options)]
+    return {
+        loader: {str(count): round(statistics.median(runs[count]), 1) for count in sorted(runs)}
+        for loader, runs in found.items()
+    }
 
 
 def passes(work, runs):

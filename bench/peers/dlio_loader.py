@@ -27,22 +27,27 @@ class Loader(BaseDataLoader):
         args = self._args
         files = args.file_list_train if self.dataset_type is DatasetType.TRAIN else args.file_list_eval
         order = {"shuffle": args.file_shuffle is not Shuffle.OFF, "seed": args.seed}
-        order["shard"] = args.my_rank, args.comm_size
-        prepared = args.resized_image
+        prepared, share = args.resized_image, (args.my_rank, args.comm_size)
         if self.format_type is FormatType.NPZ:
             checked = "DLIO_UNCHECKED" not in os.environ
-            volumes = pipeline.npz(files, ["x"], verify=checked, **order)
-            batches = volumes.map(lambda volume: prepared).batch(self.batch_size, drop_remainder=True)
+
+            def read(name):
+                pipeline.npz(name, ["x"], verify=checked)[0]
+                return prepared
+
+            names = pipeline.dataset(files).shuffle(seed=args.seed).shard(*share)
+            batches = names.map(read, workers=args.read_threads).batch(self.batch_size, drop_remainder=True)
         else:
-            records = pipeline.tfrecord(files, FEATURES, **order)
+            records = pipeline.tfrecord(files, FEATURES, shard=share, **order)
             if args.sample_shuffle is not Shuffle.OFF:
                 records = records.shuffle(args.shuffle_size, seed=args.seed)
-            batches = records.batch(self.batch_size, drop_remainder=True).map(lambda batch: prepared)
+            batches = records.batch(self.batch_size, drop_remainder=True)
         self._data = batches.prefetch(args.prefetch_size)
 
     def next(self):
         with iter(self._data) as batches:
-            yield from batches
+            for batch in batches:
+                yield batch if self.format_type is FormatType.NPZ else self._args.resized_image
 
     def finalize(self):
         pass

@@ -30,6 +30,7 @@ LIBRARIES = {
     "webdataset": "WebDataset",
     "mlx-data": "MLX Data",
     "dali": "DALI, on the CPU",
+    "spdl": "SPDL",
 }
 SHOWN = ("torch", "tf.data", "grain")  # have columns in the summary; the fastest other one has one more
 WAYS = {"f32_32": "arrays", "f32_784": "arrays", "image": "arrays", "csv": "csv"}  # else our fastest one
@@ -183,8 +184,28 @@ def chains():
 def of_program(name):
     """Return part of measured.json as a table."""
     part = measured()[name]
-    lines = [[title, *(_bold(value, min(row), _plain) for value in row)] for title, row in part["rows"].items()]
+    lines = []
+    for title, row in part["rows"].items():
+        least = min(value for value in row if value is not None)
+        lines.append([title, *(_bold(value, least, _plain) for value in row)])
     return table([part["unit"], *(LIBRARIES[library] for library in part["libraries"])], lines)
+
+
+def dlio(found=None):
+    """Return a table with the most accelerators each loader feeds in DLIO, from these results or the recorded ones."""
+    found = found or json.loads((RESULTS / "dlio.json").read_text(encoding="utf-8"))
+    lines = []
+    for work, part in found.items():
+        passed = {
+            loader: max((int(count) for count, each in runs.items() if each >= part["mark"]), default=0)
+            for loader, runs in part["loaders"].items()
+        }
+        for loader, most in passed.items():
+            runs = ", ".join(f"{count}: {each:.1f}" for count, each in part["loaders"][loader].items())
+            best = f"**{most}**" if most == max(passed.values()) else most
+            lines.append([work, part["mark"], loader, best, runs, part["machine"]["load_before"]])
+    head = ["workload", "AU to reach, %", "loader", "accelerators", "AU by accelerators, %", "load"]
+    return table(head, lines, words=(0, 2, 4))
 
 
 def _filled(text, indent=""):
@@ -211,6 +232,8 @@ def blocks():
         "chains": chains(),
         "crops": of_program("crops"),
         "indexed": of_program("indexed"),
+        "worker_start": of_program("worker_start"),
+        "dlio": dlio(),
     }
 
 

@@ -1,6 +1,5 @@
 /* Resizes a box of an image as Pillow does: each pixel of the result is a weighted mean of all pixels that it covers,
- * so that shrinking does not alias. Plain C++ without exceptions; callers release the GIL.
- */
+ * so shrinking does not alias. Plain C++ without exceptions; callers release the GIL. */
 #ifndef PIPELINE_ANTIALIAS_H
 #define PIPELINE_ANTIALIAS_H
 
@@ -10,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One compilation for each width of vectors. Sums are rounded alike in all of them (see EXACT in setup.py). Sanitizers
- * and libraries other than glibc cannot choose among functions at load time. */
+/* Compiles a function once per vector width. All versions round sums alike (see EXACT in setup.py). Sanitizers and C
+ * libraries other than glibc cannot choose among versions at load time. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define PIPELINE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -23,13 +22,14 @@ typedef float pipeline_four __attribute__((vector_size(16), aligned(4)));
 typedef float pipeline_eight __attribute__((vector_size(32), aligned(4)));
 typedef int32_t pipeline_whole __attribute__((vector_size(16)));
 
-/* Eight rows of a result are made together, a vector of a value of each: so pixels of any number of channels fill vectors
- * and a weight is read once for all rows. The rows that they come from are summed in blocks that fit into the cache. */
+/* Eight rows of a result are computed together; a vector holds one value of each row. So pixels with any number of
+ * channels fill vectors, and a weight is read once for all rows. Source rows are summed in blocks that fit into the
+ * cache. */
 enum { PIPELINE_TOGETHER = 8, PIPELINE_BLOCK = 256, PIPELINE_PITCH = PIPELINE_BLOCK + 16 };
 
 enum { PIPELINE_LINEAR = 0, PIPELINE_CUBIC = 1 };
 
-/* The pixels that may count, [rows, columns, channels]: contiguous in a row, and rows `stride` values apart. */
+/* The pixels that the filter may read, [rows, columns, channels]: contiguous rows, `stride` values apart. */
 struct pipeline_pixels {
     const uint8_t* bytes; /* one of the two is NULL */
     const float* floats;
@@ -47,14 +47,14 @@ struct pipeline_result {
     const float* offset;
 };
 
-struct pipeline_box { /* what to resize, in pixels; others count where the filter reaches beyond it */
+struct pipeline_box { /* the box to resize, in pixels; the filter may read pixels outside of it */
     double top, left, bottom, right;
 };
 
 struct pipeline_axis {
     float* weights; /* [results, taps] */
     int* first;     /* the first pixel of each result */
-    int* count;     /* how many of its taps count */
+    int* count;     /* the number of its taps in use */
     int taps;
 };
 
@@ -65,7 +65,8 @@ static inline double pipeline_weight(double x, int filter) {
     return x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
 }
 
-/* The weights of `results` places in [from, to) of an axis of `size` pixels; mirrored if `flip`. 0: no memory. */
+/* Computes the weights of `results` positions in [from, to) on an axis of `size` pixels; mirrored if `flip`. Returns 0
+ * without memory. */
 static int pipeline_weigh(pipeline_axis* axis, double from, double to, int size, int results, int filter, int flip) {
     double scale = (to - from) / results, wide = scale < 1 ? 1 : scale;
     double reach = (filter == PIPELINE_CUBIC ? 2 : 1) * wide;
@@ -150,7 +151,8 @@ static inline void pipeline_transpose(const float* from, ptrdiff_t gap, pipeline
     to[3] = PIPELINE_MIX(f, h, 2, 3, 6, 7);
 }
 
-/* Eight rows of a block, turned so that the eight values of a column are together. Up to three columns more are written. */
+/* Transposes eight rows of a block, so that the eight values of a column are adjacent. Writes up to three columns
+ * more. */
 static void pipeline_turn(const float* block, int columns, float* turned) {
     pipeline_four* to = (pipeline_four*)turned;
     for (int i = 0; i < columns; i += 4, to += 8) {
@@ -175,7 +177,7 @@ PIPELINE_CLONES static void pipeline_sum_pixels(const float* pixels, const pipel
         const pipeline_eight* p = (const pipeline_eight*)pixels + (size_t)channels * axis->first[i];
         const int count = axis->count[i];
         int c = 0;
-        for (; c + 2 < channels; c += 3, p += 3, made += 3) { /* which share the weights that are read */
+        for (; c + 2 < channels; c += 3, p += 3, made += 3) { /* three channels share each weight read */
             pipeline_eight a = w[0] * p[0], b = w[0] * p[1], d = w[0] * p[2], e = none, f = none, g = none;
             const pipeline_eight* q = p + channels;
             int t = 1;
@@ -208,7 +210,7 @@ PIPELINE_CLONES static void pipeline_sum_pixels(const float* pixels, const pipel
     }
 }
 
-/* Not a number becomes 0, as comparisons with it are false. */
+/* NaN becomes 0, because comparisons with it are false. */
 PIPELINE_CLONES static void pipeline_round(const float* values, size_t count, uint8_t* __restrict out) {
     for (size_t i = 0; i < count; i++) {
         float value = values[i] + 0.5f;
@@ -218,7 +220,7 @@ PIPELINE_CLONES static void pipeline_round(const float* values, size_t count, ui
     }
 }
 
-/* Write lines of `count` values, of which eight lines lie together and values are `gap` apart. */
+/* Writes lines of `count` values. The values of eight lines are adjacent in the input, and columns are `gap` apart. */
 static void pipeline_lines(const float* values, ptrdiff_t gap, int count, int lines, float* out, ptrdiff_t row) {
     int i = 0;
     for (; i + 3 < count; i += 4) {
@@ -254,7 +256,7 @@ static void pipeline_lines(const uint8_t* values, ptrdiff_t gap, int count, int 
         for (int k = 0; k < lines; k++) out[row * k + i] = values[gap * i + k];
 }
 
-/* Write rows of a result, which are [columns, channels, 8]. */
+/* Writes rows of a result from [columns, channels, 8]. */
 template <class Type>
 static void pipeline_write(const Type* values, int channels, const pipeline_result* to, int rows, Type* out) {
     const ptrdiff_t gap = PIPELINE_TOGETHER * channels;
@@ -271,14 +273,15 @@ static void pipeline_write(const Type* values, int channels, const pipeline_resu
     }
 }
 
-/* Memory for vectors of eight; `start` is what to free. */
+/* Allocates vectors of eight; the caller frees `start`. */
 static float* pipeline_vectors(size_t count, void** start) {
     *start = malloc(count * sizeof(pipeline_eight) + 64);
     return (float*)(((uintptr_t)*start + 63) & ~(uintptr_t)63);
 }
 
-/* The rows from the first to behind the last that count for rows of a result from `y` on, as many as are made together.
- * Where a weight is 0 at an end, the next row of a result may need less than the one before. */
+/* Returns the end of the source rows needed for the rows of a result that are computed together, from row `y` on;
+ * `first` is their begin. If a weight at an end is 0, the next row of a result may need fewer rows than the one
+ * before. */
 static int pipeline_rows_of(const pipeline_axis* axis, int results, int y, int* first) {
     int last = 0;
     *first = axis->first[y];
@@ -289,7 +292,7 @@ static int pipeline_rows_of(const pipeline_axis* axis, int results, int y, int* 
     return last;
 }
 
-/* How many rows count at most for rows of a result that are made together. */
+/* Returns the largest number of source rows needed for rows of a result that are computed together. */
 static int pipeline_span(const pipeline_axis* axis, int results) {
     int most = 0, first;
     for (int y = 0; y < results; y += PIPELINE_TOGETHER) {

@@ -1,8 +1,8 @@
-/* Decodes a part of a JPEG image by the libjpeg-turbo of another library, found at run time: neither its headers nor
- * its version are known when this is compiled. The part's pixels equal those of the whole image.
+/* Decodes a part of a JPEG image with a libjpeg-turbo found at run time, whose headers and version are unknown at
+ * compile time. The part's pixels equal those of the whole image.
  *
- * What is declared here is the start of libjpeg's structures, which is the same in the ABIs 62 and 80. The library
- * itself tells its version and the size of the whole when it refuses wrong ones.
+ * Only the start of libjpeg's structures is declared here; it is the same in the ABIs 62 and 80. The library reports
+ * its version and the full size of its structures when it rejects wrong ones.
  */
 #ifndef PIPELINE_REGION_H
 #define PIPELINE_REGION_H
@@ -90,8 +90,8 @@ static void pipeline_jpeg_handle(const pipeline_libjpeg* library, pipeline_jpeg*
     errors->output_message = pipeline_jpeg_silent;
 }
 
-/* Whether scans of an image that is stored coarse to fine are missing. libjpeg then smooths its blocks, and takes the edges
- * of a part for those of the image. */
+/* Whether a progressive image lacks scans. libjpeg then smooths its blocks, and mistakes the edges of a part for the
+ * edges of the image. */
 static int pipeline_jpeg_coarse(const pipeline_jpeg* image) {
     if (!image->coef_bits) return 0;
     for (int component = 0; component < image->num_components; component++)
@@ -100,7 +100,7 @@ static int pipeline_jpeg_coarse(const pipeline_jpeg* image) {
     return 0;
 }
 
-/* Creates with a version and a size that the library refuses, and returns the ones that it has; 0 if it does not say. */
+/* Creates a decoder with a version or size that the library rejects, and returns the right one from the error; else 0. */
 static int pipeline_jpeg_refused(const pipeline_libjpeg* library, int version, size_t size, int passed) {
     union {
         pipeline_jpeg image;
@@ -116,7 +116,7 @@ static int pipeline_jpeg_refused(const pipeline_libjpeg* library, int version, s
     return 0;
 }
 
-/* Takes the libjpeg-turbo at `path`; returns its ABI version. 0: none that can be used, and none is taken. */
+/* Uses the libjpeg-turbo at `path` from now on, and returns its ABI version. 0: it is not usable, and none is in use. */
 static int pipeline_jpeg_open(const char* path) {
     pipeline_turbo.version = 0;
 #ifdef PIPELINE_NO_LIBJPEG
@@ -151,7 +151,7 @@ static int pipeline_jpeg_open(const char* path) {
 #endif
 }
 
-struct pipeline_region { /* what to decode, in pixels of the image as it is after shrinking */
+struct pipeline_region { /* the part to decode, in pixels of the image after shrinking */
     int top, left, bottom, right;
     int ratio;  /* 1, 2, 4 or 8 */
     int gray;   /* one channel, else three */
@@ -163,8 +163,8 @@ struct pipeline_region { /* what to decode, in pixels of the image as it is afte
     uint8_t* rows;     /* until the thread decodes again */
 };
 
-/* Where a thread decodes to. Kept, as memory that is new to the process costs half as much as decoding into it; large
- * ones are not. */
+/* A thread's memory for decoded pixels. It is kept, because clearing fresh memory costs half as much as decoding into
+ * it; large blocks are freed. */
 struct pipeline_scratch {
     uint8_t* bytes = NULL;
     size_t size = 0;
@@ -189,7 +189,7 @@ static thread_local pipeline_scratch pipeline_decoded;
 
 enum { PIPELINE_DECODED = 0, PIPELINE_NOT_SO = 1, PIPELINE_NO_MEMORY = 2 };
 
-/* Decodes the region. PIPELINE_NOT_SO: the image is damaged or incomplete, or not for this library. */
+/* Decodes the region. PIPELINE_NOT_SO: the image is damaged, incomplete, or not supported by the library. */
 static int pipeline_jpeg_region(const uint8_t* data, size_t length, pipeline_region* region) {
     union {
         pipeline_jpeg image;
@@ -225,8 +225,8 @@ static int pipeline_jpeg_region(const uint8_t* data, size_t length, pipeline_reg
         (unsigned)region->bottom > high || (unsigned)region->right > whole)
         pipeline_jpeg_failed(image);
     unsigned off = (unsigned)region->left, width = (unsigned)(region->right - region->left);
-    /* Colours at half the width are interpolated from the pixels beside them, and libjpeg takes the columns at both
-     * ends of what it decodes for the edges of the image: so one more on each side. */
+    /* Colours at half the width are interpolated between neighbours, and libjpeg treats the first and last column that
+     * it decodes as the edges of the image. So decode one more column on each side. */
     const unsigned unit = (unsigned)(region->across * 8 / region->ratio);
     if (region->across > 1) {
         if (off && off % unit == 0) {
@@ -234,7 +234,7 @@ static int pipeline_jpeg_region(const uint8_t* data, size_t length, pipeline_reg
             width += 1;
         }
         if (off + width < whole) width += 1;
-        /* It does not interpolate at all in what is very narrow. */
+        /* libjpeg does not interpolate in very narrow parts. */
         const unsigned least = (unsigned)region->across * 4;
         if (width < least) {
             const unsigned end = whole - off < least ? whole : off + least;

@@ -34,11 +34,18 @@ def jpeg_frame(data: bytes, max_pixels: int) -> Frame | None:
     Raises:
         InvalidArgumentError: The image is too large, or has too many scans.
     """
+    frame = _frame_within(data, max_pixels)
+    if frame:
+        _check_markers(data)
+    return frame
+
+
+def _frame_within(data: bytes, max_pixels: int) -> Frame | None:
+    """Return `jpeg_frame` without looking at the number of scans."""
     frame = frame_of(data) if data.startswith(b"\xff\xd8\xff") else None
     if frame is None or frame[2] not in (1, 3):
         return None
     check_size((frame[1], frame[0]), 1, max_pixels)
-    _check_markers(data)
     return frame
 
 
@@ -92,7 +99,7 @@ def _part(
 ) -> NDArray[np.uint8]:
     """Return a part of an image, decoded alone if possible; the arguments are those of `jpeg_array`."""
     top, left, bottom, right = part
-    frame = jpeg_frame(data, max_pixels) if fancy_upscaling and not recover and libjpeg() else None
+    frame = _frame_within(data, max_pixels) if fancy_upscaling and not recover and libjpeg() else None
     if frame and not _of_several_ratios(frame[0], frame[1], ratio):
         check_part(part, -(-frame[0] // ratio), -(-frame[1] // ratio))
         gray = channels == 1 or (channels == 0 and frame[2] == 1)

@@ -3,14 +3,14 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
-# Runs one of the programs in tests/ that take long.
+# Runs a long-running program in tests/.
 PROGRAM = PYTHONPATH=tests:tests/support $(BIN)/python -m
 DATA    = examples/data/digits.csv
 
-# TensorFlow, to compare with, in its own environment.
+# TensorFlow, for comparison, in its own environment.
 TF      = $(VENV)-tf/bin/python
 
-# The peers to compare with, of: ours python tensorflow torch grain webdataset mlx; and the workloads (see
+# Peers to compare, from: ours python tensorflow torch grain webdataset mlx; and workloads (see
 # bench/peers/workloads.py). Empty means all.
 PEERS   =
 WORK    =
@@ -29,20 +29,20 @@ $(STAMP): pyproject.toml setup.py $(wildcard pyx/*)
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	touch $@
 
-# Several files of tests at once, and one more than there are processors, as many tests wait for processes; those marked
-# `alone` wait until nothing else runs. pytest-benchmark warns of that.
+# Several test files in parallel, one more than there are processors, because many tests wait for processes. Tests marked
+# `alone` wait until no other test runs. pytest-benchmark warns about running in parallel.
 TESTS = $(BIN)/python -m pytest --numprocesses $$(($$(nproc) + 1)) --dist loadfile -p no:benchmark -m
 
 test: build
 	$(TESTS) "not slow"
 
-# More cases of some of them, which take minutes.
+# Additional cases; takes minutes.
 test-slow: build
 	$(TESTS) slow
 
 .PHONY: docs docs-links
-# The documentation as a site, in build/docs; warnings are errors. docs-links also looks at links to other sites. The
-# package is that of this tree, which `build` has compiled.
+# The documentation site, in build/docs; warnings are errors. docs-links also checks links to other sites.
+# The package comes from this tree, compiled by `build`.
 docs: build $(VENV)-docs/.installed
 	rm -rf docs/api/generated
 	PYTHONPATH=. $(VENV)-docs/bin/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs build/docs
@@ -56,13 +56,13 @@ $(VENV)-docs/.installed: pyproject.toml
 	$(@D)/bin/python -m pip install --quiet --group docs
 	touch $@
 
-# The tests that look at pages in a real browser, those of the documentation too; they need chromium.
+# Tests of pages in a real browser, including the documentation; they need chromium.
 test-browser: build docs
 	test -x $(VENV)-browser/bin/python || $(PYTHON) -m venv $(VENV)-browser
 	$(VENV)-browser/bin/python -m pip install --quiet --editable . --group browser
 	$(VENV)-browser/bin/python -m pytest tests/browser
 
-# The tests with every Python found here, each in its own environment.
+# Run the tests with every Python found here, each in its own environment.
 PYTHONS ?= $(foreach version,3.10 3.11 3.12 3.13 3.13t 3.14 3.14t,python$(version))
 VERSION  = import sys; print("%d.%d" % sys.version_info[:2] + sys.abiflags)
 
@@ -76,8 +76,8 @@ test-all:
 	    done="$$done $$version"; \
 	done; echo "passed:$${done:- no Python was found}"; test -n "$$done"
 
-# The tests of sources, under mpiexec, and the programs in the docs, with those libraries too that are large, in an
-# environment of their own.
+# Tests of sources, under mpiexec, and the programs in the docs, including those that need large libraries. They have
+# their own environment.
 test-sources: $(VENV)-sources/.installed
 	$(VENV)-sources/bin/python -m pytest tests/sources tests/docs tests/workers/test_mpi.py
 
@@ -97,8 +97,8 @@ $(VENV)-jax/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	$(@D)/bin/python -m pip install --quiet --editable . --group jax
 	touch $@
 
-# The tests on a Ray cluster of three nodes, in an environment of their own; SHORT=1: with fewer items and kills. The
-# package is that of this tree, which `build` has compiled.
+# Tests on a Ray cluster with three nodes, in their own environment; SHORT=1 uses fewer items and kills. The package
+# comes from this tree, compiled by `build`.
 test-cluster: build $(VENV)-cluster/.installed
 	SHORT=$(SHORT) PYTHONPATH=. $(VENV)-cluster/bin/python -m pytest tests/cluster
 
@@ -108,7 +108,7 @@ $(VENV)-cluster/.installed: pyproject.toml
 	$(@D)/bin/python -m pip install --quiet --group cluster
 	touch $@
 
-# The tests of pipeline.torch, with PyTorch, Lightning, Accelerate and the Trainer of Hugging Face.
+# Tests of pipeline.torch, with PyTorch, Lightning, Accelerate and Hugging Face's Trainer.
 test-torch: $(VENV)-torch/.installed
 	$(VENV)-torch/bin/python -m pytest tests/adaptors tests/docs tests/resume/test_recipes.py
 
@@ -118,8 +118,8 @@ $(VENV)-torch/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	$(@D)/bin/python -m pip install --quiet --editable . --group torch
 	touch $@
 
-# The tests without the interpreter's lock, by a free-threaded Python that is found, or given: FREE=/path/to/python3.13t.
-# docs/free-threading.md says how to get one. Tests of libraries that have no wheels for it are skipped.
+# Tests without the GIL, with a free-threaded Python, found or given: FREE=/path/to/python3.13t.
+# docs/free-threading.md explains how to get one. Tests that need libraries without wheels for it are skipped.
 FREE ?= $(firstword $(shell command -v python3.14t python3.13t))
 test-free-threaded: $(VENV)-free/.installed
 	PYTHON_GIL=0 $(VENV)-free/bin/python -m pytest --numprocesses auto --dist loadfile -m "not slow"
@@ -131,12 +131,12 @@ $(VENV)-free/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	$(@D)/bin/python -m pip install --quiet --prefer-binary --editable . --group free-threaded
 	touch $@
 
-# The tests of queues and threads with ThreadSanitizer, and with AddressSanitizer and UndefinedBehaviorSanitizer.
+# Tests of queues and threads with ThreadSanitizer, and with AddressSanitizer and UndefinedBehaviorSanitizer.
 tsan: build
 	$(BIN)/python tests/endurance/sanitized.py thread
 
-# The same without the interpreter's lock, by a Python that was built with ThreadSanitizer: FREE=/path/to/python3.13t.
-# docs/free-threading.md says how.
+# The same without the GIL, with a Python built with ThreadSanitizer: FREE=/path/to/python3.13t.
+# docs/free-threading.md explains how.
 tsan-free: $(VENV)-tsan/.installed
 	$(VENV)-tsan/bin/python tests/endurance/sanitized.py thread-free
 
@@ -149,20 +149,20 @@ $(VENV)-tsan/.installed: pyproject.toml
 asan: build
 	$(BIN)/python tests/endurance/sanitized.py address
 
-# With UndefinedBehaviorSanitizer alone, which is faster.
+# With UndefinedBehaviorSanitizer alone; faster.
 ubsan: build
 	$(BIN)/python tests/endurance/sanitized.py undefined
 
-# The same tests with every index of a memoryview or span checked.
+# The same tests with every memoryview and span index checked.
 bounds: build
 	$(BIN)/python tests/endurance/sanitized.py bounds
 
-# 10,000 histories of queues, each explained; a million elements, each accounted for. Takes minutes.
+# 10,000 queue histories, each explained; a million elements, each accounted for. Takes minutes.
 stress: build
 	$(PROGRAM) stress.histories
 	$(PROGRAM) stress.exactly_once
 
-# SCHEDULED orders of the steps of threads, shared by the scenarios; AFTER=n begins with the n-th of each. A million
+# SCHEDULED orders of threads' steps, split between the scenarios; AFTER=n begins with each one's n-th. A million
 # takes hours.
 SCHEDULED ?= 1000000
 AFTER ?= 0
@@ -176,7 +176,7 @@ leaks: build
 exits: build
 	$(PROGRAM) endurance.exits 1000
 
-# Readers and decoders, SECONDS for each target; guided by coverage where atheris can be installed.
+# Readers and decoders, SECONDS per target; guided by coverage if atheris can be installed.
 SECONDS ?= 30
 fuzz: build
 	-$(BIN)/python -m pip install --quiet atheris
@@ -186,21 +186,21 @@ MINUTES ?= 20
 soak: build
 	$(PROGRAM) soak.run --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
-# Datasets with a known bottleneck: turns the knob that the verdict names, and compares what that gains with
-# what it said. Takes minutes, and processors that little else uses.
+# Datasets with a known bottleneck: turns the knob named by the verdict, and compares the gain with the
+# prediction. Takes minutes, and nearly idle processors.
 verdicts: build
 	$(PROGRAM) endurance.verdicts
 
-# Training runs that are killed with -9, KILLS times each, and loops whose threads wait at random; and
-# faults that the tests must find. Takes minutes.
+# Training runs killed with -9, KILLS times each, and loops with random waits in their threads; and
+# planted faults for the tests to find. Takes minutes.
 KILLS ?= 50
 resume: build
 	$(PROGRAM) endurance.resume $(KILLS) 4
 	$(PROGRAM) endurance.chaos 20
 	$(PROGRAM) endurance.planted
 
-# Change one operator, number or condition of the core at a time, MUTANTS of them, drawn by SEED: a test must fail.
-# About 3 seconds of processor time each.
+# Change one operator, number or condition in the core at a time, MUTANTS in all, drawn by SEED: a test must fail.
+# Takes about 3 seconds of CPU time each.
 MUTANTS ?= 100
 mutants: build $(VENV)-mutants/.installed
 	PYTHONPATH=tests $(VENV)-mutants/bin/python -m mutants.run $(MUTANTS) $(if $(SEED),--seed $(SEED)) --python $(abspath $(BIN)/python)
@@ -230,7 +230,7 @@ $(VENV)-peers/%/.installed: bench/peers/%.txt
 	rm -f $@
 	$(@D)/bin/python -m pip install --quiet --requirement $< && touch $@ || echo "$*: left out, as pip failed" >&2
 
-# Random-resized crops of JPEG files, beside the peers that decode images.
+# Random-resized crops of JPEG files, compared with the peers that decode images.
 bench-crops: build $(patsubst %,$(VENV)-peers/%/.installed,tensorflow torch grain spdl dali)
 	$(BIN)/python bench/peers/crops.py --environments $(VENV)-peers
 
@@ -238,7 +238,7 @@ bench-crops: build $(patsubst %,$(VENV)-peers/%/.installed,tensorflow torch grai
 bench-worker-start: build $(patsubst %,$(VENV)-peers/%/.installed,torch spdl)
 	$(BIN)/python bench/peers/start_workers.py --environments $(VENV)-peers
 
-# DLIO (MLPerf Storage): the accelerators that each loader can feed, in 8 minutes. DLIO requires DALI for the GPU, and
+# DLIO (MLPerf Storage): how many accelerators each loader can feed, in 8 minutes. DLIO requires DALI for the GPU, and
 # does not need it here.
 bench-dlio: build $(VENV)-peers/dlio/.installed
 	test -f $(VENV)-peers/dlio/bin/dlio_benchmark || \
@@ -248,11 +248,11 @@ bench-dlio: build $(VENV)-peers/dlio/.installed
 bench-scaling: build
 	$(BIN)/python bench/runs/scaling.py
 
-# What tensors of a batch cost, in microseconds.
+# The cost of a batch's tensors, in microseconds.
 bench-torch: $(VENV)-torch/.installed
 	$(VENV)-torch/bin/python bench/runs/conversion.py
 
-# By Ray, on clusters whose nodes are all here, beside threads, processes and Ray Data; and how that grows.
+# Ray clusters with all nodes here, compared with threads, processes and Ray Data; and how that scales.
 bench-cluster: build $(VENV)-cluster/.bench
 	for program in cluster cluster_costs cluster_growth; do \
 	    PYTHONPATH=. $(VENV)-cluster/bin/python bench/runs/$$program.py || exit 1; \
@@ -262,36 +262,36 @@ $(VENV)-cluster/.bench: $(VENV)-cluster/.installed
 	$(@D)/bin/python -m pip install --quiet --group cluster-bench
 	touch $@
 
-# A function in the threads of a free-threaded Python, beside processes and the torch that `make bench-peers` installs.
+# A function in free-threaded Python's threads, compared with processes and the torch installed by `make bench-peers`.
 bench-free-threaded: build $(VENV)-free/.installed
 	$(BIN)/python bench/runs/free_threaded.py $(VENV)-free/bin/python --environments $(VENV)-peers
 
-# With the peers that `make bench-peers` has installed.
+# With the peers installed by `make bench-peers`.
 bench-latency: build
 	$(BIN)/python bench/runs/latency.py --environments $(VENV)-peers
 
-# What a function costs beside itself in 1 to 64 workers, and from that a simulation of more cores.
+# The overhead per function call in 1 to 64 workers, and from it a simulation with more cores.
 bench-cores: build
 	$(BIN)/python bench/runs/many_cores.py
 	$(BIN)/python bench/runs/cores_growth.py
 
-# Files of a web server with a delay and a bandwidth, beside fsspec reading them in order, and other libraries.
+# Files on a web server with a delay and a bandwidth, compared with fsspec reading them in order, and other libraries.
 bench-remote: $(VENV)-sources/.installed
 	$(VENV)-sources/bin/python bench/runs/remote.py
 
-# workers="auto" beside the workers that a person finds by trying. Takes 25 minutes.
+# workers="auto" compared with the best hand-tuned number. Takes 25 minutes.
 bench-auto: build
 	$(BIN)/python bench/runs/auto.py
 
-# Instructions of hot paths, beside those in bench/runs/instructions.json; RECORD=--record writes these again.
+# Instructions in hot paths, compared with bench/runs/instructions.json; RECORD=--record rewrites this file.
 bench-instructions: build
 	$(BIN)/python bench/runs/instructions.py $(RECORD)
 
-# What runs between `import pipeline` and the first batch.
+# Time and code between `import pipeline` and the first batch.
 bench-start: build
 	$(BIN)/python bench/runs/start.py
 
-# Records again what TensorFlow gives for the cases in tests/compat.
+# Record TensorFlow's results for the cases in tests/compat again.
 oracle: $(VENV)-tf/.installed
 	PYTHONPATH=tests/support $(TF) tests/compat/record.py $(FAMILY)
 
@@ -301,7 +301,7 @@ $(VENV)-tf/.installed:
 	$(TF) -m pip install --quiet "tensorflow-cpu==2.21.*"
 	touch $@
 
-# Source distribution and wheels in dist/, for the Pythons found here and any glibc from 2.17 on; and their tests.
+# Source distribution and wheels in dist/, for all Pythons found here and glibc from 2.17 on; and their tests.
 sdist: $(VENV)-wheels/.installed
 	$(VENV)-wheels/bin/python .ci/wheels.py sdist
 
@@ -313,14 +313,14 @@ test-sdist: sdist
 wheels: $(VENV)-wheels/.installed
 	$(VENV)-wheels/bin/python .ci/wheels.py build $(PYTHONS)
 
-# What every change must pass: one wheel, built once, and the tests of queues and batches with it.
+# Required for every change: one wheel, built once, and the tests of queues and batches with it.
 test-wheel: $(VENV)-wheels/.installed
 	$(VENV)-wheels/bin/python .ci/wheels.py once $(PYTHON)
 
 test-wheels: $(VENV)-wheels/.installed
 	$(VENV)-wheels/bin/python .ci/wheels.py test $(PYTHONS)
 
-# The wheels of a release, for this system and processor; needs docker on Linux, and writes to dist/ too.
+# A release's wheels, for this system and processor; needs docker on Linux, and writes to dist/ too.
 release-wheels: $(VENV)-wheels/.installed
 	$(VENV)-wheels/bin/python -m cibuildwheel --output-dir dist
 
@@ -347,7 +347,7 @@ lint: build
 	CFLAGS="-Wall -Wextra -Werror -O1" CXXFLAGS="-Wall -Wextra -Werror -O1" \
 	    $(BIN)/python setup.py --quiet build_ext --force --build-lib build/lint --build-temp build/lint-temp
 
-# Put the fragments of changes/ together as the section of a version: make changelog VERSION=0.3.0
+# Assemble the fragments in changes/ as a version's section: make changelog VERSION=0.3.0
 .PHONY: changelog
 changelog: build
 	$(BIN)/towncrier build --yes --version "$(VERSION)"

@@ -1,4 +1,4 @@
-"""Whoever walks `__cause__` and `__context__` of an error comes to an end, whatever raised it and however often."""
+"""An error's `__cause__` and `__context__` chains end, for every source and any number of raises."""
 
 import contextlib
 import itertools
@@ -17,7 +17,7 @@ def _fresh():
 
 
 class Broken(Exception):
-    """What a source raises."""
+    """Raised by a source."""
 
 
 def failing(n=3):
@@ -77,7 +77,7 @@ def with_threads(coord):
 
 
 def failed_queue(coord):
-    """A queue that a failed runner fills."""
+    """Return a queue filled by a runner that failed."""
     queue = FIFOQueue(9, "int64", [()])
     rows = failing()
     QueueRunner(queue, [lambda: queue.enqueue(next(rows))]).create_threads(coord=coord, daemon=True, start=True)
@@ -89,7 +89,7 @@ LOOPS += [nested_under_one_coordinator, wrapped_by_the_source, with_threads]
 
 
 def check_chain(error, within=()):
-    """No error is a cause or context of itself, by any path."""
+    """Check that no error is a cause or context of itself, by any path."""
     assert all(error is not each for each in within), [*within, error]
     for other in (error.__cause__, error.__context__):
         if other is not None:
@@ -101,7 +101,7 @@ def test_of_loops(make):
     errors = []
 
     def check(call, *handling):
-        """Check what a call raises there and then, as the next raise of the same error may break a circle."""
+        """Check a call's error immediately, because raising it again may break a cycle."""
         try:
             call()
         except Exception as error:
@@ -115,7 +115,7 @@ def test_of_loops(make):
         batches = make(coord)
         stack.callback(coord.request_stop)
         for call in (lambda: list(batches), lambda: next(batches), batches.close, coord.join):
-            # As a program does that stops what it has when an error comes.
+            # Like a program that stops everything it has after an error.
             check(call, batches.close, coord.raise_requested_exception)
     assert errors
     for error in errors:

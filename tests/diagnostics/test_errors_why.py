@@ -1,4 +1,4 @@
-"""Errors of closed queues: TensorFlow's first line, then why the queue was closed, and the exception to blame."""
+"""Errors from closed queues: TensorFlow's first line, then the reason for the close, and the original exception."""
 
 import pickle
 import threading
@@ -24,7 +24,7 @@ def lines(error):
 
 
 def fail_after(queue, n, error):
-    """An op, for several threads, that enqueues 0 ... n-1 and then raises `error`."""
+    """Return an op, for several threads, that enqueues 0 ... n-1 and then raises `error`."""
     lock, numbers = threading.Lock(), iter(range(n))
 
     def op():
@@ -95,7 +95,7 @@ class TestFailure:
             coord.join()
 
     def test_upstream_failure_is_no_end_of_input(self):
-        """The op saw the end of a queue that a failure had closed, while its own coordinator was not stopped."""
+        """The op got the end of a queue closed by a failure, while its own coordinator was not stopped."""
         upstream, own, error = Coordinator(), Coordinator(), ValueError("bad")
         first, second = FIFOQueue(9, "int64", (), name="a"), FIFOQueue(9, "int64", (), name="b")
         QueueRunner(first, [fail_after(first, 0, error)]).create_threads(coord=upstream, start=True)

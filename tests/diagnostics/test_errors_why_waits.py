@@ -1,6 +1,6 @@
-"""Waits that cannot end raise at once; long ones say how far things are; threads that hang are named with the place.
+"""Waits that cannot end raise at once; long ones report progress; hanging threads are named with their location.
 
-The private hooks of queues are called as the core calls them, so that no test waits for its interval.
+The tests call the queues' private hooks as the core does, so that no test waits for its interval.
 """
 
 import logging
@@ -24,7 +24,7 @@ def _fresh():
 
 @pytest.fixture
 def unraised(monkeypatch):
-    """What threads ended with."""
+    """Errors that ended threads."""
     errors = []
     monkeypatch.setattr(threading, "excepthook", lambda args: errors.append(args.exc_value))
     return errors
@@ -109,7 +109,7 @@ class TestNeverStarted:
             queue.dequeue()
 
     def test_runners_are_started_in_any_order(self):
-        """The one that is filled from the other comes first, so its thread waits before the other is started."""
+        """The downstream queue comes first, so its thread waits before the other is started."""
         coord, first, second = Coordinator(), FIFOQueue(9, "int64", ()), FIFOQueue(9, "int64", ())
         last = QueueRunner(first, [fill(first)])
         QueueRunner(second, [lambda: second.enqueue(first.dequeue())]).create_threads(coord=coord, start=True)

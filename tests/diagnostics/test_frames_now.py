@@ -1,6 +1,6 @@
-"""frames_now: the frames of all threads, without a collection in between.
+"""frames_now: the frames of all threads, without running the garbage collector.
 
-It is private; errors and traces have their stacks from it.
+It is private; errors and traces take their stacks from it.
 """
 
 import gc
@@ -18,7 +18,7 @@ from pipeline.diagnostics.frames import whereabouts
 
 @pytest.fixture
 def deep():
-    """Threads that wait below frames that nobody has asked for yet."""
+    """Threads waiting below frames that no code has requested yet."""
     stop = threading.Event()
 
     def down(levels):
@@ -41,7 +41,7 @@ def test_the_frames_are_those_of_the_interpreter(deep):
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="collections begin between two steps of Python")
 def test_no_collection_begins_meanwhile(deep):
-    """In it a finalizer could let another thread run, while a lock is held that threads need to start and to end."""
+    """A finalizer in it could let another thread run, while holding a lock that threads need to start and to end."""
     within, begun, thresholds = [False], [], gc.get_threshold()
 
     def note(phase, info):
@@ -71,7 +71,7 @@ def test_a_collector_that_is_off_stays_off():
 
 
 class Held:
-    """What a thread has in a local variable."""
+    """A thread's local variable."""
 
 
 def trace_for_a_moment(tmp_path):
@@ -86,7 +86,7 @@ def ask_where_it_is(tmp_path):
 
 @pytest.mark.parametrize("watch", [trace_for_a_moment, ask_where_it_is])
 def test_what_threads_hold_goes_with_them(tmp_path, watch):
-    """Whoever looks at frames keeps no cycle of them, which only a garbage collection would end."""
+    """A caller that inspects frames leaves no reference cycle for the garbage collector."""
     reached, stop, known = threading.Event(), threading.Event(), []
 
     def work():

@@ -1,4 +1,4 @@
-"""The traceback of an exception of the user's function: the line that asked for a batch, and then that function."""
+"""Tracebacks from a user's function: the line that requested a batch, and then that function."""
 
 import functools
 import itertools
@@ -72,12 +72,12 @@ LOOPS = {f"{name}-{told(each)}": functools.partial(KINDS[name], **each) for name
 
 
 def names(error):
-    """The functions in the traceback of an error, from the one that caught it on."""
+    """Return the functions in an error's traceback, from the catching one on."""
     return [(frame.filename, frame.name) for frame in traceback.extract_tb(error.__traceback__)]
 
 
 def check(error, *between):
-    """No frame of ours comes between the test and the functions of this file."""
+    """None of our frames is between the test and the functions in this file."""
     found = names(error)
     assert {file for file, _ in found} == {__file__}
     assert [name for _, name in found[1:]] == [*between, "decode"]
@@ -120,7 +120,7 @@ def test_a_loader(ahead):
 
 
 def test_a_function_in_a_process():
-    """Its frames are text: there are none here, and none of ours comes before them there."""
+    """The worker's frames are text: the traceback has none of them, and none of ours before them."""
     dataset = NUMBERS.map(ahead_functions.fails_at_third, workers=pipeline.processes(1))
     with iter(dataset.batch(3)) as loop, pytest.raises(ValueError, match="bad item 2") as caught:
         list(loop)
@@ -140,7 +140,7 @@ def test_an_error_that_was_skipped():
 
 
 def test_threads_of_a_runner_made_by_hand():
-    """A Coordinator that joins them raises it: its frames are those of the call, and then come the user's."""
+    """A Coordinator joining them raises the error: first come the call's frames, then the user's."""
     queue, read = pipeline.FIFOQueue(30, "int64", ()), called()
     runner, coord = pipeline.QueueRunner(queue, [lambda: queue.enqueue(read())]), pipeline.Coordinator()
     threads = runner.create_threads(coord=coord, start=True)

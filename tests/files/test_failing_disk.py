@@ -1,4 +1,4 @@
-"""A disk that is full or broken at every call for it: errors name the file, nothing is lost, nothing half believed."""
+"""A disk is full or broken at any call: errors name the file, no data is lost, and no partial data is accepted."""
 
 import gzip
 import io
@@ -23,17 +23,17 @@ ROWS = 14
 LINES = [str(number) for number in range(ROWS)]
 
 
-# What is written: before, the call that fails, and what is read afterwards ------------------------------------------
+# Written files: a step before, the failing call, and a read afterwards ------------------------------------------------
 
 
 class Written:
-    """A file or folder that a program writes again.
+    """A file or folder that a program overwrites.
 
     Attributes:
         old, new: Contents before and after.
         grows: Whether an error may leave the beginning of the new contents.
         cut: Whether it may leave a file that raises a DataLossError.
-        quiet: Whether the call may only log that it has failed.
+        quiet: Whether the call may only log its failure.
     """
 
     old, new = "old", "new"
@@ -50,7 +50,7 @@ class Written:
         raise NotImplementedError
 
     def nothing_else(self, folder):
-        """Whether there is no file that does not belong here, after a call that has not failed."""
+        """Return whether no stray file is left, after a call that succeeded."""
         return not any(name.endswith(".partial") for name in files_in(folder))
 
 
@@ -76,7 +76,7 @@ def shown(examples):
 
 
 class Cache(Written):
-    """The chunks that were finished stay."""
+    """Finished chunks stay."""
 
     old = new = shown(map(double, range(ROWS)))
 
@@ -95,7 +95,7 @@ class Cache(Written):
 
 
 class CacheLeft(Cache):
-    """An iterator that is closed keeps what it can."""
+    """A closed iterator keeps all it can."""
 
     quiet = True
 
@@ -137,7 +137,7 @@ class Replay(Written):
 
 
 class Index(Written):
-    """The index of a text file in a folder that the program names."""
+    """A text file's index in a folder named by the program."""
 
     old = new = LINES
 
@@ -174,7 +174,7 @@ class Tokens(Written):
         pipeline.write_tokens(folder / "a.bin", self.new, index=True)
 
     def read(self, folder):
-        if not (folder / "a.idx").exists():  # the last step has failed: the tokens are not taken for one document
+        if not (folder / "a.idx").exists():  # the last step has failed: the tokens are not mistaken for one document
             with pytest.raises(pipeline.errors.InvalidArgumentError, match="is a raw file, which does not tell"):
                 pipeline.tokens(folder / "a.bin", documents=True)
             self.before(folder)
@@ -182,7 +182,7 @@ class Tokens(Written):
 
 
 class Records(Written):
-    """A file that is written from its beginning: what is there of it can be told from a whole one."""
+    """A file written from its beginning: a part of it is distinguishable from the whole."""
 
     old, new = [], [b"%d" % i * 3000 for i in range(9)]
     grows = cut = True
@@ -212,7 +212,7 @@ class Picture(Written):
 
 
 class Events(Written):
-    """Of TensorBoard. A record that was cut would hide all that come later."""
+    """A TensorBoard event file. A truncated record would hide all later ones."""
 
     old, new = [], [1, 2, 3, 4]
     grows = True
@@ -265,7 +265,7 @@ def files_in(folder):
 
 
 def try_writing(name, root):
-    """Fail in each way at each call in turn; return how many there were, and what went wrong."""
+    """Fail in each way at each call in turn; return the number of calls, and the faults found."""
     logging.disable()
     warnings.simplefilter("ignore")
     problems = []
@@ -324,7 +324,7 @@ def test_what_is_written(name, tmp_path):
     assert min(found["calls"].values()) > 0, found["calls"]
 
 
-# What is read: each source, whose reads fail once ---------------------------------------------------------------------
+# Read files: each source, with one failing read -----------------------------------------------------------------------
 
 
 def text_file(path, count=400):
@@ -425,7 +425,7 @@ SOURCES = {
 
 
 def try_reading(name, root):
-    """Fail in each way at each call in turn; return how many there were, and what went wrong."""
+    """Fail in each way at each call in turn; return the number of calls, and the faults found."""
     logging.disable()
     make, source = SOURCES[name]
     folder, problems, calls = Path(root, "files"), [], {}

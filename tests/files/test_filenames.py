@@ -1,4 +1,4 @@
-"""match_filenames_once: what a pattern matches, and in which order."""
+"""match_filenames_once: the files matched by a pattern, and their order."""
 
 import fnmatch
 import itertools
@@ -49,7 +49,7 @@ def tree(tmp_path, monkeypatch):
     return tmp_path / "tree"
 
 
-# What TensorFlow gives for the same files.
+# TensorFlow's results for the same files.
 @pytest.mark.parametrize(
     ("pattern", "names"),
     [
@@ -210,7 +210,7 @@ class TestProducer:
 
 
 def test_stars_match_as_a_search_of_all_places_does(tmp_path):
-    """Every short name, for patterns in which a part between stars fits in several places."""
+    """Return every short name, for patterns whose part between stars fits in several positions."""
     names = ["".join(letters) for n in range(1, 6) for letters in itertools.product("ab", repeat=n)]
     folder = tmp_path / "names"
     folder.mkdir()

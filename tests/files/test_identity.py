@@ -1,4 +1,4 @@
-"""What tells files from changed ones: in states by name, and those read long ago by a digest of their sizes."""
+"""Changed files are detected: in states by name, and in earlier parts of a run by a digest of their sizes."""
 
 import os
 
@@ -58,7 +58,7 @@ def test_differences_of_files():
 
 
 def sizes_of(sizes):
-    """What gives the names of files from a number on; the files are made, of such sizes."""
+    """Yield file names from an index on; the files are made with these sizes."""
     for number, size in enumerate(sizes):
         with open(str(number), "wb") as file:
             file.truncate(size)
@@ -90,7 +90,7 @@ def test_sizes_of_all_files_of_the_first_epoch_are_in_a_digest(monkeypatch):
     again.note(b"none", None, None)
     assert again.listed()[""] == listed[""]
     assert list(again.listed())[1:] == ["4", "5", "6", "0"]
-    assert Opened().remember(listed, None) is None  # nobody knows the names
+    assert Opened().remember(listed, None) is None  # the names are not recorded
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_the_digests_of_several_sources_are_kept_apart():
 
 
 def test_files_are_listed_while_another_thread_opens_one():
-    """The other thread comes to its turn in the middle of the list."""
+    """The other thread gets its turn in the middle of the list."""
 
     class Identity(list):
         def __iter__(self):

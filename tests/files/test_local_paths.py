@@ -1,4 +1,4 @@
-"""URLs where only a path of this machine will do: an error, and no folder `s3:`."""
+"""URLs where only a local path works: an error, and no folder `s3:`."""
 
 import os
 

@@ -103,7 +103,7 @@ def test_flush_lets_others_read(tmp_path, options):
 
 @pytest.mark.parametrize("mode", [zlib.Z_SYNC_FLUSH, zlib.Z_FULL_FLUSH])
 def test_a_flush_mode_flushes_between_records(tmp_path, mode):
-    """A reader sees those in front of the flush before the file is complete."""
+    """A reader sees records before the flush while the file is incomplete."""
     with TFRecordWriter(tmp_path / "f", TFRecordOptions("ZLIB", flush_mode=mode)) as writer:
         for _ in range(3):
             writer.write(bytes(150_000))

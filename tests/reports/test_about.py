@@ -1,4 +1,4 @@
-"""show_config: what it tells, as text and as a dict."""
+"""show_config: its contents, as text and as a dict."""
 
 import json
 import platform

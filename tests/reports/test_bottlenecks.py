@@ -1,7 +1,7 @@
-"""The verdict on datasets that are slow for a known reason: it names the stage and the knob.
+"""Verdicts on datasets with a known bottleneck name its stage and knob.
 
-One case of each kind is watched whenever tests run, the others every night. `make verdicts` turns the knobs and
-measures what that gains.
+One case of each kind runs with every test run, the others every night. `make verdicts` turns the knobs and measures the
+gains.
 """
 
 import logging
@@ -17,8 +17,8 @@ pytestmark = [
 
 IN_TURNS = "threads that hold the lock"
 LOCKED = {"function that holds the lock", IN_TURNS}
-LOOKS = 3  # a second of a run may look like another one: 2 in 100 did
-QUIET = 0.9  # the share of the processors from which on a look counts: where others compute, other things hold back
+LOOKS = 3  # one second may mislead: 2 in 100 did
+QUIET = 0.9  # minimum available CPU fraction for a look to count: other busy programs would change the bottleneck
 PARALLEL = {"function that releases the lock"}
 SLOW = LOCKED | PARALLEL | {"few workers", "consumer that computes"}
 

@@ -1,4 +1,4 @@
-"""Curves for TensorBoard: what is in the event files, and what happens where none can be written."""
+"""Curves for TensorBoard: the event files' contents, and failures to write them."""
 
 import itertools
 import logging
@@ -43,7 +43,7 @@ def test_curves_of_a_loop(tmp_path, monkeypatch):
         "loop/numbers/per_second",
         "loop/numbers/busy",
     } < {*found}
-    assert found[f"{name}/size"][-1][1] == size  # the last point is that of the end
+    assert found[f"{name}/size"][-1][1] == size  # the last point is at the end
     assert all(0 <= value <= 1 for _, value in found[f"{name}/fraction_full"])
     assert max(value for _, value in found["loop/numbers/per_second"]) > 0
     assert 0 <= found["process/interpreter_lock"][-1][1] <= 1
@@ -66,7 +66,7 @@ def test_points_are_rarer_than_samples(tmp_path, monkeypatch):
 
 
 def fill_the_disk(logdir):
-    """From here on nothing more can be written to the event file."""
+    """Make all later writes to the event file fail."""
     (path,) = pathlib.Path(logdir).glob("events.out.tfevents.*")
     (number,) = [each for each in os.listdir("/proc/self/fd") if os.path.realpath(f"/proc/self/fd/{each}") == str(path)]
     with open("/dev/full", "wb") as full:
@@ -86,7 +86,7 @@ def test_a_directory_that_cannot_be_written(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 def test_a_disk_that_is_full(tmp_path, caplog, monkeypatch):
-    """One line in the log; everything else goes on."""
+    """One line in the log; everything else continues."""
     monkeypatch.setattr(tensorboard, "EVERY", 0.02)
     with pipeline.monitor(logdir=tmp_path, interval=0.01) as monitor:
         queue = pipeline.FIFOQueue(4, ["int32"])
@@ -102,7 +102,7 @@ def test_a_disk_that_is_full(tmp_path, caplog, monkeypatch):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 @pytest.mark.parametrize("before", [False, True])
 def test_a_disk_that_is_full_at_the_end(tmp_path, caplog, monkeypatch, before):
-    """One line in the log, whether a point failed before or not, and the training script goes on."""
+    """One line in the log, whether a point failed before or not, and the training script continues."""
     monkeypatch.setattr(tensorboard, "EVERY", 0.02 if before else 1e9)
     monitor = pipeline.monitor(logdir=tmp_path, interval=0.01, show=False)
     with caplog.at_level(logging.ERROR, "pipeline"), monitor:

@@ -1,4 +1,4 @@
-"""Reports of datasets: a row for each part, who feeds whom, whose time it was; the verdict in the dataset's terms."""
+"""Reports on datasets: a row per part, its inputs and its time; the verdict in the dataset's terms."""
 
 import gc
 import itertools
@@ -36,7 +36,7 @@ def halved(number):
 
 
 def slow(number):
-    """Work that takes much longer than anything else in these chains."""
+    """Work that takes much longer than the rest in these chains."""
     time.sleep(0.002)
     return number
 
@@ -46,7 +46,7 @@ def rows(report):
 
 
 def chain(report):
-    """The names of the stages from the first to the last, as the edges go; all have one input at most."""
+    """Return the stage names from first to last, along the edges; each has at most one input."""
     (stage,) = [each for each in report.stages if each.kind == "loop"]
     names = [stage.name]
     while before := report.before(stage):
@@ -83,7 +83,7 @@ def test_elements_in_and_out():
 
 
 def test_elements_of_parts_of_which_only_numbers_move():
-    """A shuffle of everything moves numbers; rows are made, and functions called, when a batch is."""
+    """A full shuffle moves indices; rows are made, and functions called, once a batch needs them."""
     batches = iter(pipeline.arrays(np.arange(40)).map(doubled).shuffle(seed=1).batch(8))
     list(batches)
     report = batches.report()
@@ -106,7 +106,7 @@ def test_a_shuffle_with_a_size_has_a_row():
 
 
 def test_each_function_has_its_own_time_and_elements():
-    """Neighbouring functions run as one stage; in the thread that takes, before and behind workers, and in these."""
+    """Neighbouring functions run as one stage: in the consuming thread, before and after workers, and in workers."""
 
     def even(number):
         return number % 2 == 0
@@ -179,7 +179,7 @@ def test_repeat_and_concatenate_are_no_rows():
 
 
 def test_the_time_of_a_function_is_its_own():
-    """Wherever it is called: in the thread that takes, in that of prefetch, or when a batch is made."""
+    """Functions are named wherever they run: in the consuming thread, in prefetch's, or while a batch is made."""
     for dataset in (
         pipeline.dataset(numbers).map(slow).batch(8),
         pipeline.dataset(numbers).map(slow).batch(8).prefetch(2),
@@ -234,9 +234,8 @@ def test_workers_are_counted():
 
 
 def test_workers_that_change_their_number_are_as_busy_as_there_were(monkeypatch):
-    """A function that only waits keeps all of them busy; it was said to idle, as if the last had been there from the
-    start."""
-    monkeypatch.setattr(auto, "_SECONDS", 0.05)  # else the number would change once a second
+    """A function that only waits keeps all workers busy, each counted from its own start."""
+    monkeypatch.setattr(auto, "_SECONDS", 0.05)  # otherwise the number would change once a second
     with iter(pipeline.dataset(range(10**6)).map(slow, workers="auto").batch(4)) as batches:
         while next(stage for stage in batches.report().stages if stage.name == "slow").threads < 8:
             next(batches)
@@ -260,7 +259,7 @@ def test_what_workers_make_is_not_time_of_the_thread_that_takes(kind):
 
 
 def test_datasets_within_a_dataset():
-    """They are no rows; their time is that of the part that opens them."""
+    """They are not rows; their time counts for the part that opens them."""
     nested = pipeline.dataset([1, 2, 3]).map(lambda n: pipeline.dataset(list(range(n))).map(slow))
     batches = iter(pipeline.interleave(nested, cycle_length=2).batch(2))
     list(batches)
@@ -270,7 +269,7 @@ def test_datasets_within_a_dataset():
 
 
 def test_a_report_of_a_run_that_goes_on_in_another_thread():
-    """Reports may be made at any time, and the end is seen by all of them."""
+    """Reports may be made at any time, and all of them see the end."""
     dataset = pipeline.dataset(numbers).repeat(50).map(doubled, workers=2).shuffle(8, seed=1).batch(4).prefetch(2)
     batches = iter(dataset)
     taker = threading.Thread(target=lambda: list(batches))
@@ -341,7 +340,7 @@ def test_a_monitor_knows_levels_rates_and_metrics():
 
 
 def test_a_monitor_keeps_what_has_ended():
-    """`for batch in dataset` leaves no iterator behind; another loop that still lives changes nothing."""
+    """`for batch in dataset` leaves no iterator behind; another live loop changes nothing."""
     other = iter(pipeline.dataset(numbers).batch(4))
     next(other)
     with pipeline.monitor(show=False) as sampler:
@@ -407,7 +406,7 @@ def test_the_environment_asks_for_a_monitor():
     assert "your loop (range)" in done.stderr
 
 
-# The verdict, on models that are made by hand
+# Verdicts on hand-made models
 
 STATS = QueueStats(2, 0, False, 1000, 950, 2, 0, 0, 0.0, 0.0, 0.0, 0.0, 10.0, 0, 0)
 
@@ -425,7 +424,7 @@ def prefetch(number, waits_out=0.0, waits_in=0.0, wanted=None, capacity=2):
 
 
 def verdict(*stages, waits_in, lock=None, wanted=None, processors=4, seconds=10.0, **loop):
-    """The verdict on some seconds of stages in a row and a loop that waited so long."""
+    """Return the verdict on some seconds of consecutive stages and a loop with this waiting time."""
     given = {"elements": 950, "first_s": 0.1, "age_s": seconds, **loop}
     given |= {"busy": 1 - waits_in, "cpu": wanted, "wanted": wanted}
     last = Stage(99, "loop", "images", waits_in=waits_in, settings={"kind": "dataset"}, **given)
@@ -446,7 +445,7 @@ def test_a_function_in_your_own_thread():
     got = verdict(part(1, "read", 0.1, "source"), part(2, "decode", 0.8), waits_in=0.9)
     assert (got.kind, got.stage, got.knob, got.value) == ("function", 2, "workers", 4)
     assert got.gain is None  # without a monitor
-    assert got.text == (  # at best reading and your loop are all of it, and four share the rest
+    assert got.text == (  # at best reading and your loop take all the time, and four workers split the rest
         "Bottleneck: `decode` (80% of the time). Try `workers=pipeline.processes(4)`: up to 5 times as fast."
     )
 
@@ -595,7 +594,7 @@ def test_a_prefetch_that_is_too_small():
 
 def test_workers_that_are_busy():
     pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2}
-    got = verdict(part(1, "decode", 0.9, **pooled), waits_in=0.9)  # `busy` is as `taken` here
+    got = verdict(part(1, "decode", 0.9, **pooled), waits_in=0.9)  # `busy` means the same as `taken` here
     assert (got.knob, got.value) == ("workers", 8)
     assert got.text.endswith("`decode` (2 workers, 90% busy). Try `workers=8`: up to 4 times as fast.")
     assert got.gain is None
@@ -627,7 +626,7 @@ def test_busy_threads_where_another_thread_holds_the_lock():
 
 @pytest.mark.parametrize(("processors", "lock", "most"), [(2, 0.1, 2.5), (4, 0.1, 4), (4, 0.4, 2.5)])
 def test_no_more_than_processors_and_the_lock_allow(processors, lock, most):
-    """The threads compute 0.8 of the time of one processor, between their waits."""
+    """The threads use 0.8 of one processor, between their waits."""
     pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2, "wanted": 0.8}
     got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, lock=lock, processors=processors)
     assert got.gain == pytest.approx(most)
@@ -651,7 +650,7 @@ def test_busy_processes_get_no_more_of_them_than_there_are_processors():
 
 
 def test_workers_whose_results_take_long():
-    """Those of threads take no time: threads that idle wait for one of them."""
+    """Threads' results take no time: idle threads wait for one of them."""
     settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (1_000, 10**9)}
     pooled = {"settings": settings, "threads": 2}
     got = verdict(part(1, "decode", 0.4, **pooled), waits_in=0.95)
@@ -688,7 +687,7 @@ def test_workers_whose_inputs_take_long():
 
 @pytest.mark.parametrize(("seconds", "said"), [(5.0, "let it run for 10 s or more"), (30.0, "found no better number")])
 def test_workers_that_change_their_number_themselves(seconds, said):
-    """There is no number to write: it is being looked for."""
+    """The number is still being searched, so none can be suggested."""
     pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads", "auto": True}, "threads": 1}
     got = verdict(part(1, "decode", 0.9, **pooled), waits_in=0.9, seconds=seconds)
     assert (got.kind, got.knob, got.value, got.gain) == ("function", None, None, None)

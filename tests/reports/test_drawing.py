@@ -1,4 +1,4 @@
-"""Pictures of a run: of queues, loops and reports, in notebooks and as files."""
+"""Pictures of a run: queues, loops and reports, in notebooks and as files."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Metrics: a running pipeline is scraped over HTTP, as Prometheus does it."""
+"""Metrics: a running pipeline is scraped over HTTP, as by Prometheus."""
 
 import errno
 import itertools
@@ -20,7 +20,7 @@ from pipeline.reports.prometheus import METRICS
 
 
 def scraped(port, host="127.0.0.1"):
-    """What the server tells, by (name of the sample, kind of the stage, name of the stage)."""
+    """Return the server's values, by (sample name, stage kind, stage name)."""
     with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=LIMIT) as answer:
         text = answer.read().decode()
     return {
@@ -58,7 +58,7 @@ def test_a_running_pipeline_is_scraped(loop):
 
 
 def test_names_are_stable():
-    """Dashboards are written against them: one may be added, none may go."""
+    """Dashboards depend on these names: one may be added, none removed."""
     assert [("pipeline_" + metric.name + "_total" * metric.counter) for metric in METRICS] == [
         "pipeline_stage_elements_total",
         "pipeline_stage_threads",
@@ -93,7 +93,7 @@ def test_the_docs_list_them():
 
 
 def test_a_registry_of_the_program(tmp_path):
-    """Whoever serves metrics anyway registers the collector; nothing watches."""
+    """A program that serves metrics anyway registers the collector; no monitor runs."""
     (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
     registry = prometheus_client.CollectorRegistry()
     registry.register(pipeline.MetricsCollector())
@@ -111,7 +111,7 @@ def test_a_registry_of_the_program(tmp_path):
 
 
 def test_two_queues_of_one_name():
-    """A number tells them apart; one that is closed no longer has the name for itself."""
+    """An index distinguishes them; a closed one no longer keeps the name for itself."""
     queues = [pipeline.FIFOQueue(size, ["int32"], name="twins") for size in (5, 7)]
     queues[1].enqueue(1)
     with pipeline.monitor(port=0) as monitor:
@@ -139,9 +139,9 @@ def test_a_port_in_use(loop):
             monitor.start()
         assert caught.value.errno == errno.EADDRINUSE
         assert not [thread for thread in begun() if thread.name == "pipeline-sampler"]
-        assert len(next(loop)) == 10  # the pipeline goes on
+        assert len(next(loop)) == 10  # the pipeline continues
         assert not pipeline.report().watched
-    with monitor:  # the same one, once the port is free
+    with monitor:  # the same monitor, once the port is free
         assert scraped(port)
 
 
@@ -169,7 +169,7 @@ def test_without_the_client(monkeypatch):
 
 
 def test_scraped_while_loops_come_and_go():
-    """Many threads scrape while queues are made, filled and dropped; nobody sees an error."""
+    """Many threads scrape while queues are made, filled and dropped; none gets an error."""
     errors = []
     with pipeline.monitor(port=0) as monitor:
 

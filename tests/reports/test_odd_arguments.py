@@ -1,4 +1,4 @@
-"""monitor and trace refuse what they cannot use, by the name of the argument, before they begin."""
+"""monitor and trace reject invalid arguments by name, before they begin."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Pictures of stages: levels, places, texts that cannot do harm; what fits into how many columns."""
+"""Pictures of stages: levels, positions, escaped texts, and how much fits in n columns."""
 
 import re
 import sys
@@ -25,7 +25,7 @@ def function(number, name="f", **more):
 
 
 def drawn(svg, name):
-    """The elements of a class, each as the dict of its attributes."""
+    """Return the elements with a class, each as its attribute dict."""
     return [each.attrib for each in ET.fromstring(svg).iter() if each.get("class") == f"pipeline-{name}"]
 
 
@@ -67,7 +67,7 @@ def test_only_the_slow_stage_is_outlined():
 
 
 def test_what_feeds_a_stage_stands_left_of_it():
-    """Two sources of one queue, one below the other; an edge for each."""
+    """One queue with two sources, one below the other; an edge for each."""
     svg = picture([function(1, "a"), function(2, "b"), queue(3)], [(1, 3), (2, 3)])
     places = [(float(each["x"]), float(each["y"])) for each in drawn(svg, "shell")]
     assert places[1] == (places[0][0], places[0][1] + ROW)
@@ -86,7 +86,7 @@ def test_a_circle_of_stages_is_drawn():
 )
 def test_no_name_leaves_its_place(name):
     svg = picture([queue(name=name)], caption=name)
-    kinds = {each.tag.removeprefix(SVG) for each in ET.fromstring(svg).iter()}  # it parses, so it is sound XML
+    kinds = {each.tag.removeprefix(SVG) for each in ET.fromstring(svg).iter()}  # it parses, so it is well-formed XML
     assert kinds == {"svg", "style", "rect", "g", "title", "text"}
     svg.encode()
 
@@ -129,7 +129,7 @@ def test_duration(seconds, text):
 
 
 def contrast(first, second):
-    """Of two colours such as #1f2328, by the rule of WCAG 2."""
+    """Return the contrast between two colours such as #1f2328, by the WCAG rule."""
 
     def luminance(colour):
         digits = colour[1:] if len(colour) == 7 else "".join(2 * each for each in colour[1:])

@@ -1,6 +1,6 @@
-"""The model of a run: its stages and edges, what it knows with and without a sampler; looking changes nothing.
+"""The model of a run: its stages and edges, with and without a sampler; looking changes nothing.
 
-Private names: which samples are kept, that a stop has begun, and which tables are shown.
+Private names: the kept samples, a stop's beginning, and the visible tables.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ from pipeline.reports.verdict import judge
 
 @pytest.fixture
 def lines(tmp_path):
-    """Three files of 100 lines."""
+    """Write three files with 100 lines each."""
     names = [tmp_path / f"{i}.csv" for i in range(3)]
     for name in names:
         name.write_text("1,2\n" * 100)
@@ -54,7 +54,7 @@ def named(report):
 
 
 def test_rates_of_a_moment():
-    """The clock of a queue ticks every few milliseconds: what moved before its first tick did not take no time."""
+    """A queue's clock ticks every few milliseconds: elements moved before the first tick still took time."""
     for _ in range(20):
         loop = pipeline.batch(pipeline.arrays(np.arange(400)), 10)
         assert len(list(loop)) == 40
@@ -139,7 +139,7 @@ def test_a_listener_that_fails_is_called_no_more(caplog):
 
 
 def test_reports_while_samples_are_taken():
-    """Without the GIL the sampler adds one at any step of those who ask."""
+    """Without the GIL the sampler adds one between any two steps in other threads."""
     sampler = Sampler(interval=1e-6, keep=100)
     with sampler:
         wait_until(lambda: len(sampler._looks) == 100, "as many as are kept")
@@ -245,7 +245,7 @@ def test_waiting_for_a_processor_is_reported():
 
 
 def test_the_lock_is_seen_to_be_held():
-    """A thread that runs Python code holds the lock, unless there is none."""
+    """A thread running Python code holds the GIL, if there is one."""
     stop = threading.Event()
 
     def spin():
@@ -264,7 +264,7 @@ def test_the_lock_is_seen_to_be_held():
 
 
 def test_a_queue_that_goes_while_somebody_looks(lines, monkeypatch):
-    """Edges and stages are found one after the other: an edge from a stage that is not there is left out."""
+    """Edges and stages are found one after the other: an edge from a missing stage is left out."""
     found = collect.edges_of
 
     def with_one_that_went(groups, readers, loops):
@@ -290,7 +290,7 @@ def test_a_loop_that_has_ended_is_judged_in_its_own_report_only(lines):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_in_the_child_of_a_fork():
-    """It sees what it makes itself; what the parent made cannot be asked there."""
+    """It sees its own objects; the parent's cannot be inspected there."""
     program = """
 import os, pipeline
 queue = pipeline.FIFOQueue(3, ["int32"], name="parents")
@@ -340,7 +340,7 @@ def slow(number):
 
 
 def test_the_last_look_of_a_monitor_stays():
-    """A report after the `with` says what one within it said."""
+    """A report after the `with` repeats one made within it."""
     with pipeline.monitor(), iter(pipeline.dataset(range(100)).map(slow).batch(10)) as batches:
         for _ in batches:
             pass

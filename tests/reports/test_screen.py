@@ -1,4 +1,4 @@
-"""Text of others goes above the picture, as it is; the picture stays at the lower end."""
+"""Other programs' text appears above the picture, unchanged; the picture stays at the lower end."""
 
 import contextlib
 import logging
@@ -23,7 +23,7 @@ def terminal(monkeypatch):
 
 @contextlib.contextmanager
 def shown(terminal):
-    """A screen there, for a body whose stderr it is: not a fixture, as pytest takes stderr for each phase of a test."""
+    """Open a screen with the body's stderr: not a fixture, because pytest replaces stderr for each phase of a test."""
     with contextlib.redirect_stderr(terminal.stream):
         screen = Screen(terminal.stream)
         screen.open()
@@ -97,7 +97,7 @@ def test_the_end(terminal):
 
 
 def test_logging(terminal):
-    """Handlers that were there before, and those that were made meanwhile, during and after."""
+    """Handlers installed before, meanwhile, during and after."""
     with contextlib.redirect_stderr(terminal.stream):
         logger = logging.getLogger("test_screen")
         logger.propagate = False

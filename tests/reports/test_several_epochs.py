@@ -1,4 +1,4 @@
-"""Short epochs of one dataset, each too short to judge, and what reports and monitors print of them."""
+"""Short epochs over one dataset, each too short to judge, in reports and monitors."""
 
 import itertools
 import time
@@ -15,7 +15,7 @@ def fetch(number):
 
 
 def passes(data):
-    """Run epochs of 0.3 s for ever; yield the report of each."""
+    """Run epochs lasting 0.3 s forever; yield each one's report."""
     for epoch in itertools.count():
         with iter(data.epoch(epoch)) as batches:
             list(batches)
@@ -37,7 +37,7 @@ def test_short_epochs_are_judged_together():
     assert last.seconds >= 1
     assert "`fetch`" in last.verdict.text
     (function,) = (stage for stage in last.stages if stage.kind == "function")
-    assert 30 < function.rate < 210  # of the passes, not of their sum over the last one
+    assert 30 < function.rate < 210  # over all epochs, not all elements over the last one's time
     assert function.busy > 0.5
 
 

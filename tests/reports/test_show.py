@@ -1,4 +1,4 @@
-"""What a monitor shows: in a terminal, as a person sees it; as lines; in the child of a fork; by the environment."""
+"""A monitor's display: in a terminal, as a person sees it; as lines; in a forked child; by the environment."""
 
 import contextlib
 import io
@@ -105,10 +105,10 @@ with pipeline.monitor():
     )
     assert terminal.end_of(start("-c", program)) == 0
     lines = terminal.lines()
-    # The two write to one terminal and know nothing of each other: where on the screen this is depends on when it came.
-    # A line of the one may stand between a word of the other and its end.
+    # Both processes write to one terminal, unaware of each other, so the screen position depends on timing. A line from
+    # one may split the other's.
     assert b"hatched" in terminal.written
-    assert terminal.written.count(b"hatched") == 1  # through the table it would be shown twice: as it began, and whole
+    assert terminal.written.count(b"hatched") == 1  # the table would show its beginning, then all of it
     assert "status 7" in lines
     assert "your loop (examples)" in "\n".join(lines[lines.index("status 7") :])
 
@@ -193,7 +193,7 @@ def test_nothing_is_loaded_unless_asked_for():
     assert run_script(script).stdout == "['pipeline._random']\n"
 
 
-# Where there is no terminal ------------------------------------------------------------------------------------------
+# Without a terminal ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

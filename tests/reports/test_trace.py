@@ -1,4 +1,4 @@
-"""What a trace tells of pipelines of every kind: waits, batches and who ran. `traces.sound` has what all promise."""
+"""Traces of every kind of pipeline: waits, batches and running threads. `traces.sound` checks all promises."""
 
 import pathlib
 import sys
@@ -29,13 +29,13 @@ def rows(count=600):
 
 
 def firsts(loop):
-    """The numbers in each batch of a loop over `rows`."""
+    """Return the numbers in each batch from a loop over `rows`."""
     with loop as taken:
         return [batch[:, 0].tolist() for batch in taken]
 
 
 def agree(events, queue, stats):
-    """Check that the waits of a trace are those that the statistics of a queue count."""
+    """Check that a trace's waits match the queue's statistics."""
     for side, seconds in (("enqueue", stats.enqueue_wait_s), ("dequeue", stats.dequeue_wait_s)):
         found = waits(events, queue, side)
         assert sum(each["args"]["waited_us"] for each in found) == pytest.approx(seconds * 1e6, abs=1e-3 * len(found))
@@ -134,7 +134,7 @@ def test_queue_runners_of_your_own(tmp_path):
 
 
 def test_the_drop_in(tmp_path):
-    """Queue runners of a session, and a dequeue by `Session.run`."""
+    """A session's queue runners, and a dequeue by `Session.run`."""
 
     def body():
         with tf.Graph().as_default(), tf.Session() as sess:
@@ -156,7 +156,7 @@ def test_the_drop_in(tmp_path):
 
 
 def test_readers(tmp_path):
-    """The queue of the names has its level."""
+    """The queue of names has its level."""
     (tmp_path / "lines.txt").write_text("".join(f"{i}\n" for i in range(200_000)))
     reader = pipeline.TextLineReader(name="lines")
 

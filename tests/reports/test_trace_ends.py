@@ -1,4 +1,4 @@
-"""Traces that cannot begin, cannot go on, or end with the program: the pipeline goes on, and the file is whole."""
+"""Traces that cannot begin or continue, or end with the program: the pipeline continues, and the file is whole."""
 
 import errno
 import gc
@@ -71,7 +71,7 @@ def test_one_trace_at_a_time_and_each_once(tmp_path):
     sound(load(tmp_path / "three.json")["traceEvents"])
 
 
-@pytest.mark.parametrize("interval", [0.001, 1000])  # seconds; the second looks but once, at the end
+@pytest.mark.parametrize("interval", [0.001, 1000])  # seconds; the second trace writes only once, at the end
 def test_a_full_file_is_told_and_counted(tmp_path, caplog, interval):
     def body():
         with pipeline.batch(range(100_000), 10) as loop:
@@ -91,7 +91,7 @@ def test_a_full_file_is_told_and_counted(tmp_path, caplog, interval):
 
 
 def test_spans_that_nobody_takes_are_bounded_and_counted(monkeypatch):
-    """The tracing thread does not come to its turn here."""
+    """The tracing thread does not get its turn here."""
     monkeypatch.setattr(spans, "MOST", 100)
     spans.switch(True)
     try:
@@ -104,8 +104,10 @@ def test_spans_that_nobody_takes_are_bounded_and_counted(monkeypatch):
 
 @pytest.mark.parametrize("name", ["run.json", "run.json.gz"])
 def test_a_disk_that_fills_up_is_one_warning(tmp_path, name):
-    """The limit of file sizes stands in for it. What was written before stays readable. That spans were left out as
-    well, as more came at once than are kept, needs no words of its own."""
+    """The limit on file sizes stands in for it, and earlier data stays readable.
+
+    Spans dropped because the buffer is full get no separate warning.
+    """
     script = f"""
 import logging, resource, signal, sys
 import pipeline
@@ -236,7 +238,7 @@ run()
 
 
 def test_threads_start_and_stop_traces_at_once(tmp_path):
-    """One of them gets it; the others hear who has it."""
+    """One gets it; the others get an error naming the owner."""
     gate = threading.Barrier(8)
 
     def attempt(number):

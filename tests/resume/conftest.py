@@ -4,7 +4,7 @@ import resumable
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    """The files that the loops of `resumable` read."""
+    """The files read by the loops in `resumable`."""
     folder = tmp_path_factory.mktemp("input")
     resumable.write_files(folder)
     return folder

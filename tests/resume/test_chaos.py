@@ -1,4 +1,4 @@
-"""One order, whatever waits: functions, the consumer, blocks that are short. `make resume` does it longer."""
+"""One order despite random waits in functions and the consumer, and short blocks. `make resume` runs longer."""
 
 import itertools
 import random
@@ -19,7 +19,7 @@ def test_one_order(kind, folder):
 
 @pytest.mark.parametrize("threads", [0, 1, 2, 8])
 def test_short_blocks(threads):
-    """Elements count one by one, whatever the blocks that they came in."""
+    """Elements count singly, in blocks of any size."""
     rows, chance = iter(range(500)), random.Random()
 
     def block():

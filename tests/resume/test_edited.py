@@ -1,5 +1,7 @@
-"""States that were edited, with a checksum that fits: each is refused by an error that says so, or goes on; none ends
-the process, waits forever, or raises an error from inside."""
+"""Edited states with a valid checksum: each is refused with an error that explains it, or loaded.
+
+None ends the process, waits forever, or raises an error from inside.
+"""
 
 import copy
 import hashlib
@@ -17,11 +19,11 @@ from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgum
 ODD = [True, None, -1, 3, 2**70, 10**12, 2**63 - 1, 1.5, "x", [], {}, [1, 2]]
 NOT_EDITED = {"checksum", "recipe", "made_by", "format", "version"}
 CHAINS = 40
-EDITS = 400  # of each chain
+EDITS = 400  # per chain
 
 
 def edited(state, path, value):
-    """A state with another value at a path, and a checksum that fits."""
+    """Return a state with another value at a path, and a valid checksum."""
     other = copy.deepcopy(state)
     inner = other
     for step in path[:-1]:
@@ -46,7 +48,7 @@ def paths(value, before=()):
 
 
 def states_of(make):
-    """States at some moments; none if a source cannot say where it is."""
+    """Return states at some moments; none if a source cannot be saved."""
     with iter(make()) as iterator:
         try:
             yield iterator.state_dict()
@@ -115,7 +117,7 @@ def test_sources(make):
 
 @pytest.mark.parametrize("odd", [np.int64(1), np.float32(1), b"x", {1, 2}, np.arange(2), 1j])
 def test_other_than_plain_data(odd):
-    """As a framework that keeps states makes of them: the error says where."""
+    """States converted by a framework: the error has the location."""
     iterator = iter(pipeline.dataset(range(5)).filter(lambda number: True).batch(2))
     state = iterator.state_dict()
     assert state["state"] == [[0, 1], 0]

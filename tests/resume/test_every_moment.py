@@ -1,4 +1,4 @@
-"""An iterator goes on from the state of any moment as if nothing had happened: in batches and states."""
+"""An iterator resumes from any state without a trace of the interruption: in batches and states."""
 
 import json
 import random
@@ -19,11 +19,11 @@ def moment(loop):
 
 
 def check_same(one, other):
-    """Two moments are equal, but for what depends on how far a thread has read ahead: files, and states of streams."""
+    """Check that two moments are equal, except for effects of a thread reading ahead: files, and stream states."""
     files, others = dict(one[0]["files"]), dict(other[0]["files"])
     for mine, its in zip(files.pop("", ()), others.pop("", ()), strict=False):
-        assert mine[:2] == its[:2]  # of which reader, and from which file on
-        assert (mine[2] == its[2]) == (mine == its)  # up to which file, and what the sizes give
+        assert mine[:2] == its[:2]  # the reader, and the first file
+        assert (mine[2] == its[2]) == (mine == its)  # the last file, and the digest of the sizes
     shared = files.keys() & others.keys()
     assert {name: files[name] for name in shared} == {name: others[name] for name in shared}
     ahead = {"files": None, "state": None, "checksum": None}
@@ -32,7 +32,7 @@ def check_same(one, other):
 
 
 def straight(kind, folder):
-    """What a loop gives, and its moments: before the first batch, after each, after the end."""
+    """Return a loop's batches, and its moments: before the first batch, after each, after the end."""
     batches, moments = [], []
     with make(kind, folder, threads=2) as loop:
         moments.append(moment(loop))
@@ -64,7 +64,7 @@ def test_from_each_moment(kind, folder):
 
 
 def check_rest(loop, batches, moments, i, rng):
-    """The loop gives the batches from number i on, and is in the same state after each: looked at now and then."""
+    """Check the loop's batches from index i on, and its state after some of them."""
     for j, batch in enumerate(loop, i):
         assert digest(batch) == batches[j]
         if rng.random() < 0.2:

@@ -1,4 +1,4 @@
-"""Loops of any size over any kind of source, saved and resumed anywhere: what comes is what the oracle says."""
+"""Loops of any size over any kind of source, saved and resumed anywhere, agree with the oracle."""
 
 import json
 
@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 import pipeline
 
-# Sizes: nothing, less than the pool, as many, one more, and more than that.
+# Sizes: empty, smaller than the pool, equal, one more, and larger.
 SIZES = st.sampled_from([0, 1, 4, 9, 10, 11, 12, 40, 97])
 POOLS = st.sampled_from([0, 1, 3, 10, 50])
 
 
 class Numbers:
-    """Gives the numbers below `count`, and can say where it is: an iterable of the user's own."""
+    """Yields the numbers below `count`, and can save its position: a user's own iterable."""
 
     def __init__(self, count):
         self._count, self._next = count, 0
@@ -45,7 +45,7 @@ def blocks(count, epochs):
     return pipeline.dataset(produced(count, epochs)).batch(7)
 
 
-ITEMS = ("array", "list", "own")  # they may be empty, and know no epochs
+ITEMS = ("array", "list", "own")  # they may be empty, and have no epochs
 SOURCES = {
     "array": lambda count, epochs: np.arange(count),
     "list": lambda count, epochs: list(range(count)),

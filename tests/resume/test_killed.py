@@ -1,4 +1,4 @@
-"""A training run that is killed with -9 now and then trains on the same batches. `make resume` kills more often."""
+"""A training run killed with -9 now and then trains on the same batches. `make resume` kills more often."""
 
 import random
 

@@ -48,7 +48,7 @@ def test_every_fact_that_differs_is_told():
     ],
 )
 def test_the_seed_is_told_as_it_was_given(saved, here, line):
-    """Without a global seed there is one number, and what else is in the pair means nothing to anybody."""
+    """Without a global seed there is one number, so the pair's other entry is meaningless."""
     error = compared("loop", {"seeds": saved}, {"seeds": here})
     assert str(error).splitlines() == [line]
     assert error.differences == [("loop: seeds", saved, here)]
@@ -139,7 +139,7 @@ def test_the_values_of_one_array_have_no_name():
 
 
 def refused(saved, here, **options):
-    """Return the message for a state of one that is loaded into another."""
+    """Return the message for one iterator's state loaded into another."""
     iterator = iter(saved)
     next(iterator)
     with pytest.raises(pipeline.errors.StateMismatchError) as caught:

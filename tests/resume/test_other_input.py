@@ -1,5 +1,4 @@
-"""States over input that has become other: each is a StateMismatchError that says what differs, and when it can be
-known, at the call of `load_state_dict`."""
+"""States over changed input: each raises a StateMismatchError with the difference, if possible in `load_state_dict`."""
 
 import copy
 import hashlib
@@ -129,7 +128,7 @@ class TestWhatWasTakenOut:
 
 
 class Numbers:
-    """As many numbers as there are now; it says where it is."""
+    """As many numbers as there are now; it saves its position."""
 
     def __init__(self, count):
         self.count, self.at = count, 0
@@ -174,7 +173,7 @@ class TestInputThatHasBecomeShorter:
 
 
 class TestWhatDiffers:
-    """`load_state_dict` says what."""
+    """`load_state_dict` reports the difference."""
 
     MAKERS: ClassVar = {
         "strings": lambda n: pipeline.string_input_producer([str(i) for i in range(n)], num_epochs=2, seed=1),
@@ -277,7 +276,7 @@ def test_another_producer_is_told_by_load_state_dict(other):
 
 
 def edited(state, key, value):
-    """A state with another value, and the checksum that fits."""
+    """Return a state with another value, and the matching checksum."""
     state = {**state, key: value}
     text = json.dumps({name: each for name, each in state.items() if name != "checksum"}, sort_keys=True)
     return {**state, "checksum": hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}

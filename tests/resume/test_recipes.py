@@ -1,4 +1,4 @@
-"""The programs of docs/reproducibility.md and examples/resume.py do what they say, also when they are run again."""
+"""The programs in docs/reproducibility.md and examples/resume.py work as described, also when run again."""
 
 import importlib.util
 import os
@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reproducibility.md").read_text()
 PROGRAMS = re.findall(r"^```python *(\w*)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
-# Stands in for PyTorch where it is not installed: files by pickle, as PyTorch's are, and a layer that does nothing.
+# Stands in for a missing PyTorch: pickled files, like PyTorch's, and a layer that does nothing.
 TORCH = """
 import pickle, sys, types
 torch = sys.modules["torch"] = types.ModuleType("torch")
@@ -35,7 +35,7 @@ torch.save, torch.load, torch.from_numpy, torch.nn = save, load, lambda x: x, ty
 
 
 def run(program, folder):
-    """Run a program in a folder that has the example data; return its output."""
+    """Run a program in a folder with the example data; return its output."""
     if not (folder / "examples").exists():
         (folder / "examples").symlink_to(ROOT / "examples")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -48,7 +48,7 @@ def run(program, folder):
 
 
 def program_for(kind):
-    """The programs that need this module, or none for ""."""
+    """Return the programs that need this module, or none for ""."""
     for needs, program in PROGRAMS:
         if needs == kind:
             yield program
@@ -80,7 +80,7 @@ END = "\nprint(step, batches.delivered, batches.fingerprint())"
 
 
 def checked(program):
-    """The program over numbers that differ, with a checksum: its fingerprint shows which examples it got, in order."""
+    """Return the program over distinct numbers, with a checksum: its fingerprint shows the examples and their order."""
     numbers = "np.arange(64_000, dtype=np.float32).reshape(1000, 64)"
     made = program.replace("np.zeros((1000, 64), np.float32)", numbers)
     made = made.replace("iter(data.batch(100))", "iter(data.checksum().batch(100))")
@@ -117,7 +117,7 @@ def test_the_program_for_orbax(tmp_path):
 
 
 def example(state, threads, until=None):
-    """Run the example, kill it after it has said `until` lines; return them, and whether it was killed."""
+    """Run the example, kill it after `until` lines; return the lines, and whether it was killed."""
     command = [sys.executable, "examples/resume.py", str(state), str(threads)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     lines = []

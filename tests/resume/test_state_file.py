@@ -1,4 +1,4 @@
-"""save_state and load_state: what is saved comes back, damage is noticed, a kill leaves the old or the new state."""
+"""save_state and load_state: values survive, damage is noticed, a kill leaves the old or the new state."""
 
 import collections
 import enum
@@ -37,7 +37,7 @@ def damaged(path, text):
 
 
 def same(one, other):
-    """Equal, with types: `True == 1 == 1.0`."""
+    """Return whether two values are equal, including types: `True == 1 == 1.0`."""
     return repr(one) == repr(other) and one == other
 
 
@@ -104,7 +104,7 @@ def test_a_link_stays_a_link(path):
     assert os.listdir(path.with_name("folder")) == ["target"]
 
 
-# What cannot be saved ----------------------------------------------------------------------------------------------
+# Unsupported values ---------------------------------------------------------------------------------------------------
 
 
 class Level(enum.IntEnum):
@@ -148,7 +148,7 @@ def test_a_state_in_itself(path):
     with pytest.raises(ValueError, match=r"^save_state: state\['a'\]\[1\] is the list that contains it$"):
         pipeline.save_state(path, state)
     twice = [1]
-    pipeline.save_state(path, [twice, twice])  # that is no circle
+    pipeline.save_state(path, [twice, twice])  # not a cycle
     assert pipeline.load_state(path) == [[1], [1]]
 
 
@@ -192,7 +192,7 @@ def test_a_device_is_not_replaced(path):
 @pytest.mark.parametrize("what", ["fsync", "replace"])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_save_that_fails(path, monkeypatch, what, error):
-    """The old state stays, and nothing is left beside it."""
+    """The old state stays, and nothing else is left in its folder."""
     pipeline.save_state(path, STATE)
 
     def fail(*_):
@@ -270,8 +270,8 @@ def test_a_file_of_others(path):
 
 # kill -9 -------------------------------------------------------------------------------------------------------------
 
-# Children save states, one after the other, and say when each is safe. The parent kills each at a random moment of a
-# save, and prints what the file is then.
+# Children save states, one after the other, and print when each is safe. The parent kills each at a random moment
+# during a save, and prints the file's condition.
 KILLS = """
 import os, random, signal, sys, time
 import pipeline
@@ -316,7 +316,7 @@ IN_PLACE = "state_file.replacing = lambda target: open(target, 'wb')"
 
 
 def kill_while_saving(path, kills, planted=""):
-    """Return what the file was after each kill."""
+    """Return the file's condition after each kill."""
     seed = random.randrange(2**32)
     print("seed", seed)
     arguments = f"import sys; sys.argv = ['', {str(path)!r}, {seed}, {kills}]\n"

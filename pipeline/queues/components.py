@@ -25,13 +25,11 @@ class Component(NamedTuple):
         form: The storage in slots: "rows" for rows with a fixed size in a slab, "array" for references to arrays with
             different shapes, "bytes" and "object" for references to these.
         shape: A single value's shape. None: any shape; a None entry: any size.
-        keeps: True to refuse a NumPy value with another dtype if the cast would change it.
     """
 
     dtype: np.dtype[Any]
     form: str
     shape: Shape
-    keeps: bool = False
 
 
 def parse_dtypes(given: Any) -> list[np.dtype[Any]]:

@@ -76,10 +76,6 @@ class TypedQueue(Engine, QueueBase):
         self._configure([(each.dtype, FORMS[each.form], each.shape) for each in components])
         self._components = components
 
-    def _keep_values(self) -> None:
-        """From now on reject NumPy values changed by a cast, such as floats for integers."""
-        self._components = [each._replace(keeps=True) for each in self._components or ()]
-
     @property
     def _holds_large(self) -> bool:
         """True if rows are large enough to hold handed-over arrays by reference."""

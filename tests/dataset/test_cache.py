@@ -149,6 +149,19 @@ def test_elements_by_number_are_computed_without_the_others(tmp_path):
     assert calls.count == 51
 
 
+def test_stored_elements_by_number_are_read(tmp_path):
+    """Also while the cache is not full."""
+    calls = Calls(tmp_path / "calls")
+    data = pipeline.dataset(list(range(50))).map(calls).cache(tmp_path / "c")
+    with iter(data) as iterator:
+        first = [next(iterator) for _ in range(5)]
+    computed = calls.count
+    assert [data[i] for i in range(5)] == first == [0, 10, 20, 30, 40]
+    assert calls.count == computed
+    assert data[49] == 490
+    assert calls.count == computed + 1
+
+
 def test_copies_share_what_is_in_memory_and_pickles_do_not():
     data = pipeline.dataset(chains.Generator(5)).cache()
     sent = pickle.loads(pickle.dumps(data))
@@ -333,6 +346,19 @@ def test_what_functions_and_methods_refer_to(name, tmp_path):
     assert list(pipeline.dataset([1, 2]).map(again).cache(tmp_path / "c")) == [2, 4]
     with raises(pipeline.errors.StateMismatchError, "cache: "):
         pipeline.dataset([1, 2]).map(three).cache(tmp_path / "c")
+
+
+def test_a_function_that_refers_to_nothing_yet(tmp_path):
+    def early(x):
+        return x if x < 5 else late
+
+    data = stream(range(5)).map(early).cache(tmp_path / "c")
+    assert repr(data).endswith(f".cache({str(tmp_path / 'c')!r})")
+    assert repr(stream(range(5)).map(early).cache()).endswith(".cache()")
+    assert list(data) == list(range(5))
+    late = 7
+    with raises(pipeline.errors.StateMismatchError, "late of the function of .map("):
+        list(stream(range(5)).map(early).cache(tmp_path / "c"))
 
 
 def test_data_that_differs_a_little(tmp_path):

@@ -637,7 +637,9 @@ def test_priorities_are_saved_and_loaded(copied, tmp_path):
     copied(buffer, again, tmp_path)
     for sample in itertools.islice(iter(again), 5):
         assert (sample.key, sample.probability, sample.example["next"][0]) == (16, 1.0, 16)
-    assert again.update([8], 1.0) == 1
+    assert again.update(np.arange(7, 17), [1.0 if key == 9 else 0.0 for key in range(7, 17)]) == 10
+    for sample in itertools.islice(iter(again), 5):
+        assert (sample.key, sample.probability, sample.example["next"][0]) == (9, 1.0, 9)
     with pytest.raises(pipeline.InvalidArgumentError, match="the state has priorities, or the buffer"):
         copied(buffer, pipeline.replay(10), tmp_path)
 

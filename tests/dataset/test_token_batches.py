@@ -46,6 +46,9 @@ def test_the_last_batch_is_dropped_if_more_would_fit():
     with iter(stream(ROWS[:3]).batch(max_tokens=8, drop_remainder=True)) as batches:
         list(batches)
         assert batches.num_dropped == 1
+    for last, kept in ((3, 0), (4, 1)):  # without padding, one token more would fit, or none
+        rows = stream([np.zeros(4, np.int64), np.zeros(last, np.int64)])
+        assert len(list(rows.batch(max_tokens=8, collate="row_splits", drop_remainder=True))) == kept
 
 
 def test_shards_get_the_same_number_of_batches():

@@ -26,7 +26,10 @@ def note_pass(recipe: object, seconds: float, facts: Callable[[], LoopFacts]) ->
     if seconds >= LONG:
         _notes.pop(recipe, None)
     elif seconds >= _SHORTEST:
-        _notes[recipe] = with_earlier(facts(), _notes.get(recipe))
+        whole = with_earlier(facts(), _notes.get(recipe))
+        # Without what would keep earlier sums and threads alive.
+        parts = [part._replace(threads=()) for part in whole.parts]
+        _notes[recipe] = whole._replace(parts=parts, before=None)
 
 
 def with_earlier(facts: LoopFacts, before: LoopFacts | None) -> LoopFacts:

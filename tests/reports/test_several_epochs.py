@@ -1,5 +1,6 @@
 """Short epochs over one dataset, each too short to judge, in reports and monitors."""
 
+import gc
 import itertools
 import time
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import pipeline
+from pipeline.diagnostics.live import LoopFacts
 
 
 def fetch(number):
@@ -39,6 +41,16 @@ def test_short_epochs_are_judged_together():
     (function,) = (stage for stage in last.stages if stage.kind == "function")
     assert 30 < function.rate < 210  # over all epochs, not all elements over the last one's time
     assert function.busy > 0.5
+
+
+def test_earlier_epochs_are_kept_as_one_sum():
+    data = pipeline.dataset(range(4)).map(fetch).batch(2).prefetch(1)
+    counts = []
+    for _ in range(12):
+        list(data)
+        gc.collect()
+        counts.append(sum(isinstance(each, LoopFacts) for each in gc.get_objects()))
+    assert counts[-1] == counts[1]
 
 
 def test_an_epoch_that_is_left_early_counts():

@@ -18,7 +18,9 @@ import pipeline
 MODULES = (
     "pipeline.sync.stop_flag",
     "pipeline.sync.ending",
+    "pipeline.diagnostics.clocks",
     "pipeline.diagnostics.frames",
+    "pipeline.diagnostics.live",
     "pipeline.diagnostics.workers",
     "pipeline.queues.typed",
     "pipeline.queues.waits",

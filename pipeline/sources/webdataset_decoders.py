@@ -70,6 +70,9 @@ def _arrays(data: bytes, limit: int = MAX_RECORD_BYTES) -> dict[str, Any]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if sum(each.file_size for each in archive.infolist()) > limit:
             raise too_long("its arrays have", limit)
+        for each in archive.infolist():
+            if each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others expand without a limit
+                raise ValueError(f"{each.filename!r} is compressed by method {each.compress_type} of zip")
         contents = {each.filename: archive.read(each) for each in archive.infolist()}
     return {
         name.removesuffix(".npy"): _array(content) if content.startswith(_NPY) else content

@@ -116,7 +116,7 @@ def test_closing_the_session_ends_a_plain_close():
         closing = start(sess, queue, close, "enqueues", 2)
         sess.close()
         assert isinstance(waiting.exception(), tf.errors.CancelledError)
-        # The queue was closed; the run must not go on.
+        # The queue was closed; the run must stop.
         with pytest.raises(tf.errors.CancelledError, match="Run call was cancelled"):
             closing.result()
 

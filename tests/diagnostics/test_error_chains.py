@@ -77,7 +77,7 @@ def with_threads(coord):
 
 
 def failed_queue(coord):
-    """Return a queue filled by a runner that failed."""
+    """Return a queue whose runner failed."""
     queue = FIFOQueue(9, "int64", [()])
     rows = failing()
     QueueRunner(queue, [lambda: queue.enqueue(next(rows))]).create_threads(coord=coord, daemon=True, start=True)
@@ -115,7 +115,7 @@ def test_of_loops(make):
         batches = make(coord)
         stack.callback(coord.request_stop)
         for call in (lambda: list(batches), lambda: next(batches), batches.close, coord.join):
-            # Like a program that stops everything it has after an error.
+            # Like a program that stops everything after an error.
             check(call, batches.close, coord.raise_requested_exception)
     assert errors
     for error in errors:

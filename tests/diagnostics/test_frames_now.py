@@ -18,7 +18,7 @@ from pipeline.diagnostics.frames import whereabouts
 
 @pytest.fixture
 def deep():
-    """Threads waiting below frames that no code has requested yet."""
+    """Threads waiting below frames not yet requested by any code."""
     stop = threading.Event()
 
     def down(levels):
@@ -41,7 +41,7 @@ def test_the_frames_are_those_of_the_interpreter(deep):
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="collections begin between two steps of Python")
 def test_no_collection_begins_meanwhile(deep):
-    """A finalizer in it could let another thread run, while holding a lock that threads need to start and to end."""
+    """A finalizer in it could let another thread run, while holding a lock needed to start and end threads."""
     within, begun, thresholds = [False], [], gc.get_threshold()
 
     def note(phase, info):
@@ -86,7 +86,7 @@ def ask_where_it_is(tmp_path):
 
 @pytest.mark.parametrize("watch", [trace_for_a_moment, ask_where_it_is])
 def test_what_threads_hold_goes_with_them(tmp_path, watch):
-    """A caller that inspects frames leaves no reference cycle for the garbage collector."""
+    """Inspecting frames leaves no reference cycle for the garbage collector."""
     reached, stop, known = threading.Event(), threading.Event(), []
 
     def work():

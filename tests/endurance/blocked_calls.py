@@ -94,7 +94,7 @@ def native():
 
 
 def drop_in():
-    """Return the calls that block in a drop-in session, by name."""
+    """Return the blocking calls in a drop-in session, by name."""
     import pipeline.compat.v1 as tf
 
     tf.reset_default_graph()
@@ -200,7 +200,7 @@ def wait_for_waits(count):
 
 
 def queues_of_all():
-    """Return all queues that are ready for use.
+    """Return all queues ready for use.
 
     They are not taken from the collector's objects. Those include unfinished tuples in other threads, and a second
     reference makes their construction fail ("bad argument to internal function").

@@ -1,7 +1,7 @@
 """Kills training runs with -9, again and again, and compares their training batches: `make resume`.
 
-The parent waits for some new batches before each kill, so that every child makes progress. It kills in the middle of a
-step, of `state_dict`, of `save_state` or of a load. The next child has another capacity and thread count. In the end
+The parent waits for some new batches before each kill, so that every child makes progress. It kills the child
+during a step, `state_dict`, `save_state` or a load. The next child has another capacity and thread count. In the end
 all batches and the weights must equal those from an uninterrupted run.
 """
 
@@ -80,7 +80,7 @@ class Child:
             os.write(self._answering, b"g")
 
     def kill_after(self, seconds):
-        """Kill it with -9 in a moment, which may be in the middle of anything."""
+        """Kill it with -9 in a moment, at any point of its work."""
         moment = time.perf_counter() + seconds
         while time.perf_counter() < moment:
             pass
@@ -88,7 +88,7 @@ class Child:
 
 
 class Run:
-    """A training run, made of as many processes as it takes.
+    """A training run, spread over as many processes as it takes.
 
     Args:
         kind: The loop's; see `resumable.LOOPS`.

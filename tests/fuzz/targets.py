@@ -77,7 +77,7 @@ def read_file(make, data, take):
 
 
 def read_both_ways(make, data):
-    """As `read_file`, in blocks; one by one must give the same. A block may lose the records before an error."""
+    """Read blocks as `read_file` does; single records must agree. A block may lose the records before an error."""
     single, why = read_file(make, data, 1)
     block, other = read_file(make, data, 7)
     assert why == other or "more" in (why, other), (why, other)

@@ -56,7 +56,7 @@ class Mutant(NamedTuple):
 
 
 class Code(ast.NodeTransformer):
-    """Drop what does not run: annotations, and decorators and blocks for type checkers."""
+    """Drop code that does not run: annotations, and decorators and blocks for type checkers."""
 
     def visit_AnnAssign(self, node):
         node.annotation = ast.Constant(None)
@@ -81,7 +81,7 @@ class Code(ast.NodeTransformer):
 
 @functools.lru_cache(2)
 def code(source):
-    """Return the part of a source that runs, as text."""
+    """Return a source's executable part, as text."""
     return ast.dump(Code().visit(ast.parse(source)))
 
 
@@ -103,7 +103,7 @@ def operators():
 
 
 def places(path):
-    """Return the places of a file with a mutation: a list of (operator, occurrence) for each."""
+    """Return a file's mutable places: a list of (operator, occurrence) for each."""
     nodes = list(ast_nodes(get_ast((ROOT / path).read_text())))
     found = defaultdict(list)
     for name, operator in operators().items():
@@ -129,12 +129,12 @@ def mutant(path, name, occurrence):
 
 
 def text(lines):
-    """Return lines as one, without the spaces that mutations leave."""
+    """Join lines into one, without the spaces left by mutations."""
     return re.sub(r"([(\[]) ", r"\1", " ".join(" ".join(lines).split()))
 
 
 def sample(paths, count, seed):
-    """Draw mutants: places first, so that each counts alike, then one of the mutations of the place."""
+    """Draw mutants: places first, with equal chances, then one of the mutations of the place."""
     rng = random.Random(seed)
     everywhere = [(path, place) for path in paths for place in places(path)]
     rng.shuffle(everywhere)
@@ -149,7 +149,7 @@ def sample(paths, count, seed):
 
 
 def copied():
-    """Copy the tree, its compiled modules included, to where mutants live."""
+    """Copy the tree for the mutants, including its compiled modules."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
     compiled = [path.relative_to(ROOT).as_posix() for path in (ROOT / "pipeline").glob("*.so")]
     shutil.rmtree(COPY, ignore_errors=True)
@@ -187,13 +187,13 @@ def tested(python, tests):
 
 
 def judged(number, each, python):
-    """Return what became of a mutant, and why."""
+    """Return a mutant's fate, and the reason."""
     why = equivalent.EQUIVALENT.get((each.path, each.before, each.after))
     if why is not None:
         return "equivalent", why
     file = COPY / each.path
     file.write_text(each.source)
-    os.utime(file, (number, number))  # or Python could take the bytecode of another one, as new and as long
+    os.utime(file, (number, number))  # or Python could load another mutant's bytecode with the same time and length
     try:
         survived, told = tested(python, tests_of.tests_of(each.path))
     finally:

@@ -1,4 +1,4 @@
-"""The tests of each file of the core, for `make mutants`: those that fail soonest first, a few seconds in all."""
+"""Tests per file in the core, for `make mutants`: those that fail soonest first, a few seconds in all."""
 
 CHAINS = tuple(
     f"dataset/test_chains.py::test_{name}"
@@ -163,7 +163,7 @@ TESTS = {
 
 
 def files(root):
-    """Return the paths of the files that are changed."""
+    """Return the paths of changed files."""
     found = [path for room in FOLDERS for path in sorted((root / "pipeline" / room).glob("*.py"))]
     return [path.relative_to(root).as_posix() for path in found if path.name != "__init__.py"]
 
@@ -177,6 +177,6 @@ def tests_of(path):
 
 
 def where(folder, name):
-    """Return the path of a file of tests in tests/."""
+    """Return a test file's path in tests/."""
     inside, _, last = name.rpartition("/")
     return f"{inside or folder}/test_{last}.py"

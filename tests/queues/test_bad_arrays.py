@@ -131,7 +131,7 @@ def test_capacities_and_sizes_at_the_edge(kind, number):
 
 
 def test_arrays_that_are_larger_than_memory(kind):
-    """Views with zero strides have any size; copying a huge one is a MemoryError that changes nothing."""
+    """Views with zero strides have any size; copying a huge one is a MemoryError without other effects."""
     queue = KINDS[kind](4, "uint8", ())
     huge = np.broadcast_to(np.uint8(1), (2**60,))
     for _ in range(3):

@@ -140,7 +140,7 @@ class Model:
         return cancelled + self.served()
 
     def seen(self, method):
-        """Return what a call that only looks would see."""
+        """Return the result of a read-only call."""
         if method == "is_closed":
             return self.closed
         if method == "size":

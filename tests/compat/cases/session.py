@@ -226,7 +226,7 @@ def cancellation_by_close(tf, sess):
     thread = threading.Thread(target=take)
     thread.start()
     started.wait(30)
-    # Whether or not the run has begun, it returns no value.
+    # The run returns no value, even if it has begun.
     sess.close()
     thread.join(30)
     return [thread.is_alive(), seen[0] in ("CancelledError", "RuntimeError")]

@@ -2,13 +2,16 @@
 
 import contextlib
 import gzip
+import hashlib
 import io
 import os
+import signal
 import tarfile
+import threading
 
 import numpy as np
 import pytest
-from helpers import plain
+from helpers import LIMIT, plain
 from web import serving
 
 import pipeline
@@ -243,3 +246,43 @@ def test_a_server_that_lies(name, web, tmp_path):
     assert not wrong, "\n".join(wrong)
     assert len(errors) > len(LYING) // 2, errors
     assert epoch(source, url) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:lance is not fork-safe")  # of a fork with threads
+@pytest.mark.parametrize("name", ["parquet", "text"])
+def test_requests_that_are_pending_at_a_fork_stay_with_the_parent(name, web, tmp_path):
+    """The child fetches anew, or gets fsspec's error that it is not fork-safe; the parent loses nothing."""
+    file, source, content = FORMATS[name]
+    asked, answered = threading.Event(), threading.Event()
+
+    def held(handler, content, first, last):
+        asked.set()
+        assert answered.wait(LIMIT)
+        part(handler, content, first, last, ETag=hashlib.md5(content).hexdigest())
+
+    for number in range(3):
+        web.files[f"/{number}.{file}"] = content(tmp_path)
+    web.faults[f"/1.{file}"] = [None, held] if name == "parquet" else [held]
+    dataset = source([f"{web.at}/{number}.{file}" for number in range(3)])
+    with iter(dataset) as examples:
+        first = plain(next(examples))
+        assert asked.wait(LIMIT)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(int(LIMIT))
+            try:
+                found = [plain(example) for example in dataset]
+                os._exit(
+                    0 if len(found) % 3 == 0 and found[0] == first and found[: len(found) // 3] * 3 == found else 2
+                )
+            except (pipeline.OpError, RuntimeError, OSError) as error:
+                os._exit(0 if "fork" in str(error) else 3)
+            except BaseException:
+                os._exit(4)
+        status = os.waitpid(child, 0)[1]
+        answered.set()
+        rest = [plain(example) for example in examples]
+    assert status == 0
+    expected = [first, *rest]
+    assert expected[: len(expected) // 3] * 3 == expected

@@ -62,6 +62,12 @@ class Code(ast.NodeTransformer):
         node.annotation = ast.Constant(None)
         return self.generic_visit(node)
 
+    def visit_arguments(self, node):
+        """Positional and keyword arguments alike: the list of public names has the difference."""
+        node.args, node.posonlyargs = [*node.posonlyargs, *node.args, *node.kwonlyargs], []
+        node.defaults, node.kwonlyargs, node.kw_defaults = [*node.defaults, *node.kw_defaults], [], []
+        return self.generic_visit(node)
+
     def visit_arg(self, node):
         node.annotation = None
         return node
@@ -120,7 +126,7 @@ def mutant(path, name, occurrence):
     try:
         if code(after) == code(before):
             return None
-    except SyntaxError:
+    except SyntaxError:  # such as / for the * before keyword arguments
         return None
     old, new = before.splitlines(), after.splitlines()
     blocks = [each for each in difflib.SequenceMatcher(None, old, new, False).get_opcodes() if each[0] != "equal"]

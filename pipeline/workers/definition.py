@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import threading
 from collections.abc import Callable
@@ -35,7 +36,7 @@ class Definition:
         self._function = function
         self._parts: tuple[Any, ...] = ()
         if isinstance(function, functools.partial):
-            self._function, self._parts = _copied(function), function.args
+            self._function, self._parts = copy.copy(function), function.args
         self._making = threading.Lock()
         self._pickle: bytes | None = None
         found = pickling.digest(self._function)
@@ -59,7 +60,3 @@ class Definition:
 
     def _made(self) -> tuple[bytes, set[str]]:
         return pickling.pickled(self._function, "the function", self._parts)
-
-
-def _copied(function: functools.partial[Any]) -> functools.partial[Any]:
-    return functools.partial(function.func, *function.args, **function.keywords)

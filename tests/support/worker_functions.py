@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import ctypes
+import functools
 import multiprocessing
 import os
 import random
@@ -296,6 +297,13 @@ class Adding:
 
     def __call__(self, number):
         return number + self.data[0], Adding.made
+
+
+class Doubling(functools.partial):
+    """A partial function with a result of its own."""
+
+    def __call__(self, *args):
+        return 2 * super().__call__(*args)
 
 
 class NeedsFile:

@@ -130,6 +130,10 @@ class TestKept:
             with raises(BrokenExecutor, "a worker process started late, and the function has changed in the meantime"):
                 workers.submit(again, 1).result()
 
+    def test_with_another_class_of_partial_functions(self):
+        with pipeline.processes(1) as workers:
+            assert [workers.submit(functions.Doubling(abs), -3).result() for _ in range(2)] == [6, 6]
+
     def test_with_a_function_that_contains_itself(self):
         adding = functions.Adding(bytearray([7]))
         adding.itself = adding

@@ -78,7 +78,8 @@ TESTS = {
         "files_changed zip hosts",
         "schedule": "mix mix_tokens other_weights files_changed read_once resume/mismatch",
         "selection": "take skip shard shuffle sample by_number repeat hosts left_out cannot_work "
-        "resume/mismatch held_before_pool",
+        "resume/mismatch held_before_pool "
+        "other_hosts",
         "sort": "sort checksum written_at",
         "steps": "map filter flat_map map_calls errors_in_order rows_of_arrays rows_of_blocks "
         "workers_of_items read_once batches/sources row_splits errors_raised_again "
@@ -96,7 +97,8 @@ TESTS = {
         "large_numbers cache_functions shard numbers_of_examples adaptors/common_mistakes",
         "iterator": "lists read_once start epoch asyncio timeouts closed_meanwhile within_next "
         "errors_raised_again live resume/mismatch batches/batch_options checksum "
-        "diagnostics/error_chains workers/map_ends loading_after_opening",
+        "diagnostics/error_chains workers/map_ends loading_after_opening "
+        "other_hosts",
         "mistakes": "./logs example_rng shuffle shard hosts left_out mix read_once errors_raised_again "
         "batches/many_files batch adaptors/common_mistakes",
         "mixes": "other_weights mix mix_tokens files_changed resume/mismatch start",
@@ -126,7 +128,7 @@ TESTS = {
         "pool": "pool map_ends processes kept_workers threads_interrupted generators checks/faults "
         "dataset/errors_in_order",
         "process": "processes map_ends processes_ends kept_workers pool dataset/errors_in_order",
-        "processes": "processes map_ends kept_workers map_values pool dataset/errors_in_order auto",
+        "processes": "processes map_ends kept_workers map_values pool dataset/errors_in_order auto processes_ends",
         "server": "processes kept_workers generators",
         "shared": "processes map_values dataset/large_results pool",
         "spares": "kept_workers processes_ends odd_parts auto",

@@ -135,7 +135,7 @@ def summary():
         other = next((library for library in found if library not in ("ours", *SHOWN)), None)
         last = f"{LIBRARIES[other]}: {_bold(found[other], most, _plain)}" if other else "-"
         lines.append([f"{task.title}, {task.unit}", *row, last, compared(difference(task.work)[1])])
-    head = ["", "queue-runner", "PyTorch", "tf.data", "Grain", "fastest of the others", "queue-runner is"]
+    head = ["", "queue-runner", "PyTorch", "tf.data", "Grain", "best library without a column", "queue-runner is"]
     return table(head, lines, words=(0, 5, 6))
 
 

@@ -42,7 +42,7 @@ class Loader:
     """
 
     def __init__(self, data: Any, ahead: int) -> None:
-        """Initialize the loader; subclasses call this.
+        """Initialise the loader; subclasses call this.
 
         Args:
             data: A dataset of batches, or its iterator.

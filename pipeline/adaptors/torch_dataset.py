@@ -51,7 +51,7 @@ def dataset(
     Args:
         data: A Dataset, an IterableDataset or a DataLoader from `torch.utils.data`.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle: Shuffle the items, in another order each epoch; for map-style Datasets.
+        shuffle: Shuffle the items, in a different order each epoch; for map-style Datasets.
         seed: Seed for the order.
         shard: (index, count): read every count-th item; for map-style Datasets.
         workers: Call `__getitem__` in threads or processes, as in `map`; for map-style Datasets.

@@ -139,7 +139,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
 
 
 def _refuse_batching(caller: FrameType) -> None:
-    """Refuse a DataLoader that would stack batches, recognized by the code calling the dataset's `iter`."""
+    """Refuse a DataLoader that would stack batches, recognised by the code calling the dataset's `iter`."""
     fetcher = caller.f_locals.get("self")
     if not isinstance(fetcher, _Fetcher) or not fetcher.auto_collation:
         return

@@ -61,19 +61,19 @@ def random_resized_crop(  # noqa: PLR0913
         shrink: True if a JPEG may be shrunk to 1/2, 1/4 or 1/8 during decoding, if the box keeps at least `size`
             pixels. This is much faster for large photos. Values of photo-like images differ by 1 of 255 on average and
             by up to 12; noise differs by more.
-        exif: Turn a file's image by its EXIF orientation first; cameras store photos as they were held.
+        exif: Rotate the image by its EXIF orientation first.
         rng: Draws the box. By default `pipeline.example_rng()`, inside a dataset's functions.
         out: An array to write to and return.
         max_pixels: Files with more pixels are refused before any memory is allocated for them.
 
     Returns:
-        `out`, or a new array. Files have 3 channels, gray ones too.
+        `out`, or a new array. Files have 3 channels, grey ones too.
 
     Raises:
         InvalidArgumentError: The file is damaged, unknown or too large; the array has other axes or no pixels; or an
             argument is out of range.
         FailedPreconditionError: `rng` is missing outside of a dataset's function.
-        TypeError: An argument has a wrong type, such as an int64 array, whose white is undefined.
+        TypeError: An argument has a wrong type, such as an int64 array, whose maximum brightness is undefined.
         ImportError: Pillow is needed and not installed.
 
     Examples:

@@ -129,8 +129,8 @@ def shuffle_batch(
     Args:
         capacity: How many examples may wait, including those in the buffer; None for
             `min_after_dequeue + (num_threads + 3) * batch_size`.
-        min_after_dequeue: Examples left in the buffer after each draw. More shuffle better, but take more memory and
-            delay the first batch. Must be less than `capacity`.
+        min_after_dequeue: Examples left in the buffer after each draw. A larger number shuffles better, but takes more
+            memory and delays the first batch. Must be less than `capacity`.
         seed: Seed for the draws. It fixes the batches, unless several threads call a function.
 
     Raises:

@@ -192,7 +192,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             workers: Number of threads, "auto", or an executor: `processes(n)`,
                 `cluster.workers(n)` or your own. None calls it in your thread.
             ordered: Keep the order of the results. If False, there are no states.
-            on_error: "raise", or "skip" to leave out elements on which it fails.
+            on_error: "raise", or "skip" to leave out elements on which it fails, and
+                records that the source cannot parse.
             max_errors: Limit for skipped elements; None for no limit.
             seed: Seed for `example_rng`; by default the nearest seed before it. With no
                 seed each run draws other numbers.
@@ -255,7 +256,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords
     def shuffle(self, buffer_size: int | None = None, *, seed: int | None = None) -> Dataset[T_co]:
-        """Shuffle the elements, in another order each epoch.
+        """Shuffle the elements, in a different order each epoch.
 
         `epoch(i)`, `repeat` and a DataLoader begin epochs. A second `for` over the same dataset repeats the epoch
         in the same order, even without a seed.
@@ -434,8 +435,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             seed: Seed for the draws.
             by: A field, or a function of an element, with a text, an integer, or a tuple of them. Elements with equal
                 values, such as one patient's images, stay together. The parts are then filters without a length.
-            stratify: A field, a function, or one value per element. Each part gets its share of each value, to one
-                element, and appended data may change all parts. A field or function reads all elements now.
+            stratify: A field, a function, or one value per element. Each part gets its share of each value, to within
+                one element, and appended data may change all parts. A field or function reads all elements now.
 
         Returns:
             Two datasets. They are indexed if this one is and `by` is None.
@@ -466,7 +467,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
         Raises:
             ValueError: `n` is less than 1, or the step follows `batch(max_wait=...)`; while you iterate: keys cannot be
-                compared, or a key is NaN. TypeError: `key` is not callable.
+                compared, or a key is NaN.
+            TypeError: `key` is not callable.
 
         Examples:
             >>> words = pipeline.dataset(["see", "a", "to", "be", "or", "not"])
@@ -533,10 +535,10 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
                 pads if `pad` is given.
             max_wait: Seconds after which a smaller batch is returned; the input
                 then runs in a thread.
-            max_tokens: Limit for elements times the longest; with "row_splits",
-                for the summed lengths.
+            max_tokens: Upper limit for the number of elements times the longest
+                length; with "row_splits", for the summed lengths.
             length: For `max_tokens`: a field name, or a function.
-            pad_to, pad_to_multiple_of: Pad to this length, or to a multiple.
+            pad_to, pad_to_multiple_of: Pad to a length, or a multiple of a number.
             pad_side: "right" or "left".
 
         Raises:
@@ -616,7 +618,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             boundaries: Upper bounds of the buckets, ascending. An element goes into the first bucket whose bound
                 exceeds its length. None, with `max_tokens`: lengths in a bucket differ by at most an eighth.
             batch_sizes: Elements per batch, one for each bucket and one for longer elements.
-            max_tokens: Limit for elements times the longest, instead of `batch_sizes`.
+            max_tokens: Upper limit for the number of elements times the longest length, instead of `batch_sizes`.
             length: A field with the length, or your function from an element to its length.
             pad: Value used to pad shorter rows; a dict maps array names to values.
             pad_to_boundary: Pad to the bucket's bound: arrays named in a dict `pad`, or else those whose first
@@ -626,7 +628,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
         Raises:
             ValueError: `boundaries` is not ascending, or `len(batch_sizes) != len(boundaries) + 1`. While you iterate:
-                a length is not an integer, is negative or above `max_tokens`, or elements make no batch.
+                a length is not an integer, is negative or above `max_tokens`, or elements cannot be stacked.
 
         Examples:
             >>> words = pipeline.dataset([np.arange(n) for n in (1, 5, 2, 6)])
@@ -960,7 +962,7 @@ def mix(
         weights: Relative weights of the datasets: a list, or a dict by name; None for equal weights. Or a schedule, a
             list of (start, weights), where starts count drawn elements, or tokens with `by`.
         by: Weigh tokens instead of elements: a field with the length, or your function that returns it. Each dataset's
-            share is then exact to one element at any time.
+            share is then exact to within one element at any time.
         seed: Seed for the draws.
         stop: "all_exhausted" delivers every element once; "first_exhausted" ends with
             the first dataset that ends.
@@ -1053,7 +1055,8 @@ def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, 
         block_length: Elements per turn.
 
     Raises:
-        ValueError: There are no datasets, or a number is less than 1. TypeError: An argument is not a dataset.
+        ValueError: There are no datasets, or a number is less than 1.
+        TypeError: An argument is not a dataset.
 
     Examples:
         >>> list(pipeline.interleave([pipeline.dataset(["a", "b", "c"]), pipeline.dataset(range(2))]))

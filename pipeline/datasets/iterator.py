@@ -766,7 +766,10 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     @property
     def delivered(self) -> tuple[int, int]:
-        """Number of elements returned by `next`, and their examples, earlier runs included."""
+        """A pair: the number of elements returned by `next`, and of the examples in them.
+
+        Both include those before a resume.
+        """
         last = self._last()
         return last.batches, last.examples
 

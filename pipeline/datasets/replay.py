@@ -408,7 +408,7 @@ def replay(
     buffer, and has no states.
 
     Args:
-        capacity: The most examples in the buffer.
+        capacity: Maximum number of examples.
         priorities: Draw examples in proportion to their priorities. A draw is then a `Sample`: key, probability and
             example, and `update` changes priorities.
         min_size: Examples needed before the first draw.

@@ -55,7 +55,7 @@ class EventFile:
         return str(self._file.name)
 
     def write(self, event: bytes) -> None:
-        """Add a serialized Event; ignored after `close`.
+        """Add a serialised Event; ignored after `close`.
 
         Raises:
             OSError: The file cannot be written.

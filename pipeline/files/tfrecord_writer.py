@@ -39,7 +39,7 @@ class TFRecordWriter:
         >>> with pipeline.TFRecordWriter("two.tfrecords") as writer:
         ...     writer.write(b"first")
         ...     writer.write(b"second")
-        >>> list(pipeline.tf_record_iterator("two.tfrecords"))
+        >>> list(pipeline.tfrecord("two.tfrecords"))
         [b'first', b'second']
     """
 

@@ -37,7 +37,7 @@ def crop(images: Any, top: int, left: int, height: int, width: int) -> NDArray[A
 
     Examples:
         >>> image = np.arange(12).reshape(3, 4, 1)
-        >>> pipeline.crop(image, 1, 2, 2, 2)[:, :, 0].tolist()
+        >>> pipeline.image.crop(image, 1, 2, 2, 2)[:, :, 0].tolist()
         [[6, 7], [10, 11]]
 
     See Also:
@@ -75,7 +75,7 @@ def central_crop(images: Any, size: Sequence[int]) -> NDArray[Any]:
 
     Examples:
         >>> image = np.arange(12).reshape(3, 4, 1)
-        >>> pipeline.central_crop(image, (1, 2))[:, :, 0].tolist()
+        >>> pipeline.image.central_crop(image, (1, 2))[:, :, 0].tolist()
         [[5, 6]]
 
     See Also:
@@ -104,7 +104,7 @@ def random_crop(images: Any, size: Sequence[int], rng: np.random.Generator) -> N
 
     Examples:
         >>> image = np.arange(12).reshape(3, 4, 1)
-        >>> pipeline.random_crop(image, (2, 2), np.random.default_rng(0)).shape
+        >>> pipeline.image.random_crop(image, (2, 2), np.random.default_rng(0)).shape
         (2, 2, 1)
 
     See Also:
@@ -145,7 +145,7 @@ def flip_left_right(images: Any) -> NDArray[Any]:
         TypeError: `images` does not hold numbers.
 
     Examples:
-        >>> pipeline.flip_left_right(np.arange(4).reshape(2, 2, 1))[:, :, 0].tolist()
+        >>> pipeline.image.flip_left_right(np.arange(4).reshape(2, 2, 1))[:, :, 0].tolist()
         [[1, 0], [3, 2]]
 
     See Also:
@@ -160,7 +160,7 @@ def flip_up_down(images: Any) -> NDArray[Any]:
     """Mirror an image, or each image in a batch, top to bottom; otherwise as `flip_left_right`.
 
     Examples:
-        >>> pipeline.flip_up_down(np.arange(4).reshape(2, 2, 1))[:, :, 0].tolist()
+        >>> pipeline.image.flip_up_down(np.arange(4).reshape(2, 2, 1))[:, :, 0].tolist()
         [[2, 3], [0, 1]]
 
     See Also:

@@ -24,7 +24,7 @@ def monitor(
 ) -> Sampler:
     """Watch all pipelines, in a `with` block or from `start` to `stop`.
 
-    One thread looks at them ten times a second; they do nothing more.
+    One thread looks at them ten times a second; the pipelines do no extra work.
 
     Args:
         interval: Seconds between two looks.

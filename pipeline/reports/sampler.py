@@ -205,7 +205,7 @@ def report(loop: Any = None) -> Report:
         loop: Report only this loop and what leads to it; as `loop.report()`.
 
     Raises:
-        TypeError: `loop` is no iterator.
+        TypeError: `loop` is not an iterator.
 
     Thread safety: you may call it from any thread, at any time.
 

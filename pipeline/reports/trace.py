@@ -32,7 +32,7 @@ def trace(path: str | os.PathLike[str], *, interval: float = 0.005, max_bytes: i
     ```
 
     Open the file in https://ui.perfetto.dev or chrome://tracing. Waits and your calls of `next` are exact; functions
-    are sampled. docs/traces.md says how to read it. An error of the trace never reaches your pipeline.
+    are sampled. docs/traces.md says how to read it. An error in the trace never reaches your pipeline.
 
     Args:
         path: The file, in .json or .json.gz. An existing one is replaced.

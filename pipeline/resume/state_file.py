@@ -77,7 +77,7 @@ def load_state(path: Path) -> Any:
         DataLossError: The file is cut or damaged, or was not written by `save_state`; the message names the cause.
         OpError: It cannot be read, such as a PermissionDeniedError.
 
-    Thread safety: yes.
+    Thread safety: you may call it from any thread.
 
     Examples:
         >>> pipeline.save_state("place.json", {"epoch": 3})

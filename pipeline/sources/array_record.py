@@ -43,7 +43,7 @@ def array_record(
     Args:
         paths: A path or pattern such as "train-*.array_record", or a list, on this machine.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle, seed: Shuffle the records, in another order each epoch.
+        shuffle, seed: Shuffle the records, in a different order each epoch.
         shard: (index, count): read every count-th record.
 
     Raises:

@@ -71,7 +71,7 @@ def arrays(
     Args:
         tensors: A column, or a dict, tuple or dataclass of columns.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle, seed: Shuffle the rows, in another order each epoch.
+        shuffle, seed: Shuffle the rows, in a different order each epoch.
         shard: (index, count): read every count-th row, or stored piece.
         memory_map: Map `.npy` files. Truncating one then ends the process.
         sparse: Return sparse rows as (indices, values), not with zeros.

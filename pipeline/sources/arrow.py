@@ -54,7 +54,7 @@ def arrow(
         codes: Category names, by the same names: a string becomes the index of its name, int64.
         where: `pyarrow.compute` expression, such as `field("age") > 40`; rows must satisfy it.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle: Shuffle the rows, in another order each epoch.
+        shuffle: Shuffle the rows, in a different order each epoch.
         seed: Seed for the order.
         shard: (index, count): read every count-th row.
 

@@ -58,7 +58,7 @@ def audio(
         dtype: "float32" and "float64" give samples from -1 to 1, "int16" and "int32" the full integer range.
         drop_remainder: Drop a file's end if it fills no window; False gives a shorter last example.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle, seed: Shuffle files or windows, in another order each epoch.
+        shuffle, seed: Shuffle files or windows, in a different order each epoch.
         shard: (index, count): read every count-th file or window.
 
     Raises:

@@ -92,7 +92,8 @@ def csv(
         shuffle: Shuffle the files, not the rows: add `.shuffle(n)`.
 
     Raises:
-        OpError, TypeError: A file, a row or an option is wrong.
+        OpError, TypeError: A file, a row or an option is wrong. To skip bad
+            rows write `.map(f, on_error="skip")`.
 
     Examples:
         >>> np.savetxt("a.csv", [1, 3], "%d", header="x", comments="")

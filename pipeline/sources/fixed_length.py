@@ -50,7 +50,7 @@ def fixed_length(
         footer_bytes: Bytes to skip at the end of each file.
         drop_remainder: Drop an incomplete record at a file's end; by default it is an error.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle: Shuffle the files, in another order each epoch; add `.shuffle(n)` to mix records.
+        shuffle: Shuffle the files, in a different order each epoch; add `.shuffle(n)` to mix records.
         seed: Seed for the order.
         shard: (index, count): read every count-th file.
         index: Read records by index: `shuffle`, `shuffle=True` and `shard=` then work on records, and `len` and `d[i]`

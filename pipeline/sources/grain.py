@@ -45,7 +45,7 @@ def grain(
         data: A MapDataset, IterDataset or DataLoader; not an iterator.
         batched: Split a stream's elements, if they are batches, into rows.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle: Shuffle, in another order each epoch; for a MapDataset.
+        shuffle: Shuffle, in a different order each epoch; for a MapDataset.
         seed: Seed for the order.
         shard: (index, count): read every count-th element; for a MapDataset.
 

@@ -50,7 +50,7 @@ def huggingface(
         columns: Columns to read; None reads all.
         defaults: Values for missing fields, by column, as in `arrow`.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle: Shuffle, in another order each epoch. An IterableDataset reorders its shards by `set_epoch`.
+        shuffle: Shuffle, in a different order each epoch. An IterableDataset reorders its shards by `set_epoch`.
         seed: Seed for the order; for a Dataset only.
         shard: (index, count): read every count-th example, or every count-th shard of an IterableDataset.
 

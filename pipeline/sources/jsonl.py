@@ -69,7 +69,7 @@ def jsonl(
         defaults: Values for missing or null keys, by key.
         encoding: The files' encoding, such as "latin-1".
         num_epochs: Number of epochs; None repeats forever.
-        shuffle: Shuffle the files, in another order each epoch; add `.shuffle(n)` to mix lines.
+        shuffle: Shuffle the files, in a different order each epoch; add `.shuffle(n)` to mix lines.
         seed: Seed for the order.
         shard: (index, count): read every count-th file.
         index: Read lines by index: `shuffle`, `shuffle=True` and `shard=` then work on lines, and `len` and `d[i]`

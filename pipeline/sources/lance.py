@@ -40,10 +40,10 @@ def lance(
     later.
 
     Args:
-        dataset: The dataset's path or URL, or a LanceDataset, such as another version.
+        dataset: The dataset's path or URL, or a LanceDataset, for example one opened at another version.
         columns, defaults, dtypes, codes: As for `arrow`. Only these columns are read.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle, seed: Shuffle the rows, in another order each epoch.
+        shuffle, seed: Shuffle the rows, in a different order each epoch.
         shard: (index, count): read every count-th row.
 
     Raises:

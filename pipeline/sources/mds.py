@@ -61,7 +61,7 @@ def mds(
         decoders: Functions from bytes to a value, by column. They replace the column encoding's decoder.
         verify: Check the hashes in the index before reading a shard's first sample.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle, seed: Shuffle the samples, in another order each epoch.
+        shuffle, seed: Shuffle the samples, in a different order each epoch.
         shard: (index, count): read every count-th sample, or shard.
         max_record_bytes: Largest shard to read as a whole; None for no limit.
 

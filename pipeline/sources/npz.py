@@ -47,7 +47,7 @@ def npz(
         verify: Check each array's checksum in an `.npz` file. Without it, large uncompressed arrays are read several
             times as fast, and damage may go unnoticed.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle, seed: Shuffle the files, in another order each epoch.
+        shuffle, seed: Shuffle the files, in a different order each epoch.
         shard: (index, count): read every count-th file.
         max_record_bytes: Largest example; None for no limit.
 

@@ -60,7 +60,7 @@ def text(
         skip_lines: Number of lines to skip at the start of each file.
         encoding: Such as "latin-1"; None reads bytes.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle, seed: Shuffle the files, in another order each epoch.
+        shuffle, seed: Shuffle the files, in a different order each epoch.
         shard: (index, count): read every count-th file.
         index, index_folder: Read lines by index, as in `jsonl`.
 

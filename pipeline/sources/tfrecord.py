@@ -56,7 +56,7 @@ def tfrecord(
             gives records as bytes. A FixedLenSequenceFeature has no default_value here: `batch(pad=)` pads.
         compression: "GZIP" or "ZLIB"; "" for none. None decides by the file's name, such as .gz.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle: Shuffle the files, in another order each epoch; add `.shuffle(n)` to mix records.
+        shuffle: Shuffle the files, in a different order each epoch; add `.shuffle(n)` to mix records.
         seed: Seed for the order.
         shard: (index, count): read every count-th file.
         index: Read records by index: `shuffle`, `shuffle=True` and `shard=` then work on records, and `len` and `d[i]`

@@ -55,7 +55,7 @@ def tokens(
         labels: Return tuples (x, y) with `length` tokens each; y starts one token later.
         documents: Return whole documents, without `length`; this needs Megatron's index.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle, seed: Shuffle the rows, in another order each epoch.
+        shuffle, seed: Shuffle the rows, in a different order each epoch.
         shard: (index, count): read every count-th row.
 
     Raises:

@@ -60,7 +60,7 @@ def video(
         size: (height, width) for FFmpeg to scale the frames to; None keeps their size.
         threads: Threads of the decoder; 0 for one per processor.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle, seed: Shuffle the clips, in another order each epoch.
+        shuffle, seed: Shuffle the clips, in a different order each epoch.
         shard: (index, count): read every count-th clip.
 
     Raises:

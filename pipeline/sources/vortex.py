@@ -45,7 +45,7 @@ def vortex(
         paths: A path or pattern such as "part-*.vortex", or a list, on this machine.
         columns, defaults, dtypes, codes: As for `arrow`. Only these columns are read.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle, seed: Shuffle the rows, in another order each epoch.
+        shuffle, seed: Shuffle the rows, in a different order each epoch.
         shard: (index, count): read every count-th row.
 
     Raises:

@@ -67,7 +67,7 @@ def webdataset(
             `cbor`, `mp`, `msg` their contents, with a `ListValue` for a list of lists or objects. `gz` is decompressed
             first. Others stay bytes.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle: Shuffle the shards, in another order each epoch; add `.shuffle(n)` to mix samples.
+        shuffle: Shuffle the shards, in a different order each epoch; add `.shuffle(n)` to mix samples.
         seed: Seed for the order.
         shard: (index, count): read every count-th shard.
         index: Read samples by index: `shuffle`, `shuffle=True` and `shard=` then work on samples, and `len` and

@@ -51,7 +51,9 @@ this_thread = _OfThread()
 
 
 def example_rng() -> np.random.Generator:
-    """Return random numbers for the current example: the same in every run, in any worker, and after a resume.
+    """Return the current example's random generator.
+
+    It draws the same numbers in every run, in any worker, and after a resume.
 
     Within one call to your function, `example_rng()` always returns the same generator, so a second use continues
     where the first one stopped. Two functions in a dataset never draw the same numbers.

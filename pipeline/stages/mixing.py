@@ -225,7 +225,7 @@ class ByExamples(Mixing):
 
 
 class ByTokens(Mixing):
-    """Elements in an order with exact token shares at any time, to one element.
+    """Elements in an order with exact token shares at any time, to within one element.
 
     A stream's tokens, divided by its weight, are its time. Each element has a stretch of this time and a random due
     point within it; the element with the earliest point comes next. A new phase begins at time 0.

@@ -163,7 +163,7 @@ def _places_of(seed: int, fraction: float, length: int) -> tuple[NDArray[np.int6
 
 
 def _stratified(seed: int, fraction: float, classes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which elements are in the first part: each class gets its share, to one element."""
+    """Return which elements are in the first part: each class gets its share, to within one element."""
     order = np.lexsort((position(seed, np.arange(len(classes))), classes))
     _, begins, counts = np.unique(classes[order], return_index=True, return_counts=True)
     chosen = np.zeros(len(classes), np.bool_)

@@ -1,6 +1,6 @@
 """Workers of a program that mpiexec started: they are not ranks of its MPI job.
 
-They inherit the launcher's variables. With these, `from mpi4py import MPI` in a worker initializes MPI as the rank that
+They inherit the launcher's variables. With these, `from mpi4py import MPI` in a worker initialises MPI as the rank that
 started it: MPICH and Open MPI 4 end the worker then, and mpiexec waits forever.
 """
 
@@ -28,7 +28,7 @@ def launched() -> bool:
 
 @contextlib.contextmanager
 def without_mpi() -> Iterator[None]:
-    """Let processes that start meanwhile import mpi4py without initializing MPI. For one thread at a time."""
+    """Let processes that start meanwhile import mpi4py without initialising MPI. For one thread at a time."""
     if not launched() or _INITIALIZE in os.environ:
         yield
         return

@@ -44,7 +44,7 @@ def node(
 
     Raises:
         ValueError: An input is from another graph, or the name is not valid.
-        RuntimeError: The graph is finalized.
+        RuntimeError: The graph is finalised.
     """
     graph = inputs[0].op.graph if inputs else get_default_graph()
     op = Operation()

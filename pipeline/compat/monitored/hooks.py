@@ -21,7 +21,7 @@ class SessionRunHook:
         """Called once before the session is made; may add to the graph."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Called after a session has been made; the graph is finalized."""
+        """Called after a session has been made; the graph is finalised."""
 
     def before_run(self, run_context: Any) -> Any:
         """Called before each run; may return SessionRunArgs to add to it."""

@@ -1,4 +1,4 @@
-"""Scaffold: operations that initialize a session and check whether it is ready."""
+"""Scaffold: operations that initialise a session and check whether it is ready."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _PARTS = ("init_op", "init_feed_dict", "ready_op", "ready_for_local_init_op", "l
 
 
 class Scaffold:
-    """Operations that initialize a graph's variables and check the result.
+    """Operations that initialise a graph's variables and check the result.
 
     Args:
-        init_op: Initializes the global variables; all by default.
+        init_op: Initialises the global variables; all by default.
         init_feed_dict: Feeds for `init_op`.
         init_fn: Called as `init_fn(scaffold, session)` after `init_op`.
-        ready_op: Returns the names of uninitialized variables.
+        ready_op: Returns the names of uninitialised variables.
         ready_for_local_init_op: The same for variables needed by `local_init_op`.
-        local_init_op: Initializes local variables and tables.
+        local_init_op: Initialises local variables and tables.
         summary_op: The merged summaries.
         saver: Without effect: there are no checkpoints.
         copy_from_scaffold: A Scaffold that supplies missing values.
@@ -78,7 +78,7 @@ class Scaffold:
         return None if given is None else lambda sess: given(self, sess)
 
     def finalize(self) -> Scaffold:
-        """Make the missing operations, and finalize the graph."""
+        """Make the missing operations, and finalise the graph."""
         if self.init_op is None:
             self.init_op = self.get_or_default("init_op", GraphKeys.INIT_OP, _init_op)
         if self.ready_op is None:
@@ -119,7 +119,7 @@ class Scaffold:
 
     @staticmethod
     def default_local_init_op() -> Operation:
-        """Return an operation that initializes local variables and tables."""
+        """Return an operation that initialises local variables and tables."""
         return group(local_variables_initializer(), tables_initializer(), no_op(name="init"))
 
 

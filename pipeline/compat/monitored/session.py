@@ -1,4 +1,4 @@
-"""MonitoredSession: a session that initializes itself, starts the queue runners, and ends cleanly."""
+"""MonitoredSession: a session that initialises itself, starts the queue runners, and ends cleanly."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _argument_names(function: Any) -> tuple[str, ...]:
 
 
 class MonitoredSession(_Monitored):
-    """A session that initializes itself, starts the queue runners, calls hooks, and ends cleanly.
+    """A session that initialises itself, starts the queue runners, calls hooks, and ends cleanly.
 
     The context manager swallows OutOfRangeError and StopIteration. After AbortedError or UnavailableError the session
     continues in a new inner session.
@@ -160,7 +160,7 @@ class SingularMonitoredSession(_Monitored):
 
     Args:
         hooks: SessionRunHooks.
-        scaffold: Scaffold that initializes the session.
+        scaffold: Scaffold that initialises the session.
         master: Must be empty, because sessions run in this process.
         config: A ConfigProto.
         checkpoint_dir: Must not contain a checkpoint.
@@ -211,9 +211,9 @@ def MonitoredTrainingSession(
 
     Args:
         master: Must be empty, because sessions run in this process.
-        is_chief: If False, wait for variables instead of initializing them, and write nothing.
+        is_chief: If False, wait for variables instead of initialising them, and write nothing.
         checkpoint_dir: Directory for summaries if there is no `summary_dir`. No checkpoints are written.
-        scaffold: Scaffold that initializes the session.
+        scaffold: Scaffold that initialises the session.
         hooks: SessionRunHooks.
         chief_only_hooks: SessionRunHooks called by the chief only.
         save_checkpoint_secs, save_checkpoint_steps, save_graph_def: Without effect.

@@ -1,4 +1,4 @@
-"""SessionManager and the session creators: make initialized sessions, and check them."""
+"""SessionManager and the session creators: make initialised sessions, and check them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class SessionManager:
     """Makes sessions for a graph and gets them ready to run.
 
     Args:
-        local_init_op: Initializes local variables and tables.
-        ready_op: Returns the names of uninitialized variables.
+        local_init_op: Initialises local variables and tables.
+        ready_op: Returns the names of uninitialised variables.
         ready_for_local_init_op: The same, checked before `local_init_op`.
         graph: The graph; the default graph by default.
         recovery_wait_secs: Seconds between attempts in `wait_for_session`.
@@ -66,10 +66,10 @@ class SessionManager:
         init_feed_dict: Any = None,
         init_fn: Any = None,
     ) -> Session:
-        """Make a session and initialize it.
+        """Make a session and initialise it.
 
         Raises:
-            RuntimeError: Nothing initializes it, or some variables are not initialized afterwards.
+            RuntimeError: Nothing initialises it, or some variables are not initialised afterwards.
             NotImplementedError: There is a checkpoint.
         """
         _no_checkpoint(checkpoint_dir, checkpoint_filename_with_path)
@@ -95,7 +95,7 @@ class SessionManager:
         return sess
 
     def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float | None = None) -> Session:
-        """Make a session and wait until something else has initialized its variables.
+        """Make a session and wait until something else has initialised its variables.
 
         Raises:
             DeadlineExceededError: It is not ready in time.
@@ -126,7 +126,7 @@ class SessionManager:
 
 
 def _not_ready(op: Any, sess: Session) -> str | None:
-    """Return a text listing uninitialized variables; None if all are initialized."""
+    """Return a text listing uninitialised variables; None if all are initialised."""
     if op is None:
         return None
     try:
@@ -163,10 +163,10 @@ class SessionCreator(abc.ABC):
 
 
 class ChiefSessionCreator(SessionCreator):
-    """Makes a session and initializes it.
+    """Makes a session and initialises it.
 
     Args:
-        scaffold: Scaffold that initializes it; Scaffold() by default.
+        scaffold: Scaffold that initialises it; Scaffold() by default.
         master: Must be empty, because sessions run in this process.
         config: A ConfigProto.
         checkpoint_dir: Must not contain a checkpoint.
@@ -186,7 +186,7 @@ class ChiefSessionCreator(SessionCreator):
         self._checkpoint_dir, self._checkpoint = checkpoint_dir, checkpoint_filename_with_path
 
     def create_session(self) -> Session:
-        """Return a new, initialized session; RuntimeError if a variable is not initialized."""
+        """Return a new, initialised session; RuntimeError if a variable is not initialised."""
         scaffold = self._scaffold.finalize()
         return _manager(scaffold).prepare_session(
             self._master,
@@ -200,7 +200,7 @@ class ChiefSessionCreator(SessionCreator):
 
 
 class WorkerSessionCreator(SessionCreator):
-    """Makes a session and waits until something else has initialized its variables.
+    """Makes a session and waits until something else has initialised its variables.
 
     Args:
         scaffold: Scaffold that checks this; Scaffold() by default.

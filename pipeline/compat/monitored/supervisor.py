@@ -32,20 +32,20 @@ USE_DEFAULT = 0
 
 
 class Supervisor:
-    """Runs a program's session: initializes it, starts the queue runners and services, and stops them.
+    """Runs a program's session: initialises it, starts the queue runners and services, and stops them.
 
     There are no checkpoints: nothing is saved, and a `logdir` with a checkpoint is rejected.
 
     Args:
-        graph: The graph; the default graph by default. It is finalized.
+        graph: The graph; the default graph by default. It is finalised.
         ready_op, ready_for_local_init_op, init_op, local_init_op, summary_op, global_step: Operations; by default from
             the graph's collections, or new ones. None means no operation.
-        is_chief: Initialize the session; if False, wait until something else has initialized it.
+        is_chief: Initialise the session; if False, wait until something else has initialised it.
         init_feed_dict: Feeds for `init_op`.
         logdir: Directory for event files; None writes none.
         saver, save_model_secs, checkpoint_basename: Without effect.
         save_summaries_secs: Seconds between two summaries; 0 writes none.
-        recovery_wait_secs: Seconds between checks for an initialized session.
+        recovery_wait_secs: Seconds between checks for an initialised session.
         stop_grace_secs: Timeout for the threads to end, in seconds.
         session_manager: Session factory; a SessionManager by default.
         summary_writer: A FileWriter, or None to write no summaries; by default one for `logdir`.
@@ -165,7 +165,7 @@ class Supervisor:
             master: Must be empty, because sessions run in this process.
             config: A ConfigProto.
             wait_for_checkpoint: Without effect.
-            max_wait_secs: Seconds to wait for a session initialized elsewhere.
+            max_wait_secs: Seconds to wait for a session initialised elsewhere.
             start_standard_services: Start the services and the queue runners.
         """
         self.coord.clear_stop()

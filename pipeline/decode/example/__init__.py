@@ -1,1 +1,1 @@
-"""parse_example: locate features in serialized Examples (locate.py) and gather their values (gather.py)."""
+"""parse_example: locate features in serialised Examples (locate.py) and gather their values (gather.py)."""

@@ -1,4 +1,4 @@
-"""Locate the features in a serialized Example's bytes, without making message objects."""
+"""Locate the features in a serialised Example's bytes, without making message objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""parse_example and parse_single_example: serialized Examples as arrays, and their errors."""
+"""parse_example and parse_single_example: serialised Examples as arrays, and their errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pipeline.errors import InvalidArgumentError, invalid, show
 
 
 def parse_single_example(serialized: Any, features: Mapping[str, Any], *, example_names: Any = None) -> dict[str, Any]:
-    """Parse one serialized Example. Thread safe.
+    """Parse one serialised Example. Thread safe.
 
     Args:
         serialized: Your Example as bytes.
@@ -50,7 +50,7 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], *, exampl
 
 
 def parse_example(serialized: Any, features: Mapping[str, Any], *, example_names: Any = None) -> dict[str, Any]:
-    """Parse many serialized Examples, many times faster than one at a time. Thread safe.
+    """Parse many serialised Examples, many times faster than one at a time. Thread safe.
 
     Args:
         serialized: Your Examples as bytes, in a list or 1-D array.

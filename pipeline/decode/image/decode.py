@@ -48,7 +48,7 @@ def decode_image(
 
     Args:
         contents: The file as bytes.
-        channels: 0 or None for those of the image, 1 for gray, 3 for RGB, 4 for RGBA (PNG and BMP only).
+        channels: 0 or None for those of the image, 1 for grey, 3 for RGB, 4 for RGBA (PNG and BMP only).
         dtype: uint8; uint16, with all 16 bits of a PNG and 256 times the uint8 of other formats; float32 or float64,
             from 0 to 1.
         expand_animations: True to return all frames of a GIF, False to return only the first.
@@ -120,7 +120,7 @@ def decode_jpeg(  # noqa: PLR0913
         contents: The file as bytes.
         channels: 0, 1 or 3.
         ratio: 1, 2, 4 or 8: shrink a JPEG by this factor while decoding, which is faster than resizing it later.
-        try_recover_truncated: Accept a truncated JPEG; the missing part is gray.
+        try_recover_truncated: Accept a truncated JPEG; the missing part is grey.
         fancy_upscaling: True to interpolate colours stored at half the resolution; False to repeat them, which needs
             simplejpeg.
         dct_method: "" or "INTEGER_FAST", TensorFlow's default, or "INTEGER_ACCURATE". Without simplejpeg (extra
@@ -191,7 +191,7 @@ def decode_gif(contents: Any, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uin
 def decode_bmp(contents: Any, channels: int = 0, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
     """Decode a BMP image to uint8[height, width, channels]; `channels` is 0, 3 or 4. Errors as for `decode_image`.
 
-    As in TensorFlow, 8-bit images are gray. If such an image has a palette, the values are its indices.
+    As in TensorFlow, 8-bit images are grey. If such an image has a palette, the values are its indices.
 
     Raises:
         InvalidArgumentError: The bytes are not such an image, or an argument is out of range.
@@ -312,7 +312,7 @@ def _bmp(data: bytes, channels: int, max_pixels: int, first: bool = False, eight
         codec, _, offset, arguments = image.tile[0]
         if codec == "raw" and arguments[0] == "BGRX":  # TensorFlow reads the fourth byte of a pixel as alpha
             image = pillow().Image.frombytes("RGBA", image.size, data[offset:], "raw", "BGRA", *arguments[1:])
-        if codec == "raw" and arguments[0] == "P":  # TensorFlow treats palette indices as gray
+        if codec == "raw" and arguments[0] == "P":  # TensorFlow treats palette indices as grey
             image = pillow().Image.fromarray(np.array(image))
         own = {"1": 1, "L": 1, "RGBA": 4}.get(image.mode, 3)
         return pixels(image, {1: "L", 3: "RGB", 4: "RGBA"}[channels or own])

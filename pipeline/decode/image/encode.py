@@ -21,7 +21,7 @@ def encode_png(image: Any, compression: int = -1) -> bytes:
     """Encode an array as PNG, lossless. Thread safe.
 
     Args:
-        image: uint8 or uint16 of shape [height, width, channels], with 1 (gray), 2 (gray, alpha), 3 (RGB) or 4 (RGBA)
+        image: uint8 or uint16 of shape [height, width, channels], with 1 (grey), 2 (grey, alpha), 3 (RGB) or 4 (RGBA)
             channels.
         compression: 0 (none) to 9 (smallest, slowest), or -1 for zlib's default.
 
@@ -61,7 +61,7 @@ def encode_jpeg(
     """Encode an array as JPEG. Thread safe.
 
     Args:
-        image: uint8 of shape [height, width, channels], with 1 (gray) or 3 (RGB) channels.
+        image: uint8 of shape [height, width, channels], with 1 (grey) or 3 (RGB) channels.
         format: "grayscale" or "rgb" to require 1 or 3 channels; "" accepts either.
         quality: 0 to 100.
         progressive: Write a progressive JPEG, which viewers can show before it is loaded completely.

@@ -29,7 +29,7 @@ Part = tuple[int, int, int, int]  # top, left, bottom and right, in pixels of th
 
 
 def jpeg_frame(data: bytes, max_pixels: int) -> Frame | None:
-    """Return the frame of a gray or colour JPEG image, parts of which may be decoded alone; None for other data.
+    """Return the frame of a grey or colour JPEG image, parts of which may be decoded alone; None for other data.
 
     Raises:
         InvalidArgumentError: The image is too large, or has too many scans.

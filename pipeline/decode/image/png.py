@@ -34,7 +34,7 @@ def png_array(data: bytes, channels: int, max_pixels: int, eight: bool = False) 
         data: The file.
         channels: Number of channels; 0 for those of the image.
         max_pixels: Limit for the pixels.
-        eight: True if the caller uses only the upper 8 of 16 bits; gray is then computed from fewer bits.
+        eight: True if the caller uses only the upper 8 of 16 bits; grey is then computed from fewer bits.
 
     Raises:
         InvalidArgumentError: The data is damaged or too large.

@@ -1,4 +1,4 @@
-"""Gray from the colours of a PNG, as libpng computes it: from linear light if the file has a gamma."""
+"""Grey from the colours of a PNG, as libpng computes it: from linear light if the file has a gamma."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def rgb_image(contents: bytes, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8
 
 
 def _upper_bits(image: Any, kind: str) -> NDArray[np.uint8]:
-    """Return a gray image of more than 8 bits as RGB."""
+    """Return a grey image of more than 8 bits as RGB."""
     bits, white_is_zero = 16, False
     if kind == "TIFF":
         bits, white_is_zero = image.tag_v2[_BITS][0], image.tag_v2.get(_PHOTOMETRIC) == 0

@@ -88,7 +88,7 @@ def _lines(filename: bytes) -> list[tuple[bytes, int]]:
 
 
 class _Entries:
-    """A table's entries in one session; None until the table is initialized."""
+    """A table's entries in one session; None until the table is initialised."""
 
     def __init__(self) -> None:
         self.found: dict[Any, Any] | None = None
@@ -107,7 +107,7 @@ class _Entries:
         self.found = found
 
     def ready(self) -> dict[Any, Any]:
-        """Return the entries; FailedPreconditionError before the table is initialized."""
+        """Return the entries; FailedPreconditionError before the table is initialised."""
         if self.found is None:
             raise FailedPreconditionError(None, None, "Table not initialized.")
         return self.found

@@ -1,4 +1,4 @@
-"""parse_example and parse_single_example: serialized Examples to tensors."""
+"""parse_example and parse_single_example: serialised Examples to tensors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UNKNOWN = "<unknown>"
 def parse_single_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """Parse one serialized Example.
+    """Parse one serialised Example.
 
     Args:
         serialized: A string scalar.
@@ -54,7 +54,7 @@ def parse_single_example(
 def parse_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """Parse a vector of serialized Examples, or a single one.
+    """Parse a vector of serialised Examples, or a single one.
 
     Args:
         serialized: A string vector or scalar.

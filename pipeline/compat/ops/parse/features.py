@@ -158,7 +158,7 @@ def _with_default(index: int, one: Wanted, value: Any) -> Wanted:
 
 
 def scalar_serialized(serialized: Any, argument: str = "serialized") -> Tensor:
-    """Return one serialized message as a tensor; if its rank is not static, it is checked at run time."""
+    """Return one serialised message as a tensor; if its rank is not static, it is checked at run time."""
     tensor = convert_to_tensor(serialized, name=argument)
     rank = tensor.shape.ndims
     if rank == 0:

@@ -1,4 +1,4 @@
-"""parse_single_sequence_example: a serialized SequenceExample to tensors."""
+"""parse_single_sequence_example: a serialised SequenceExample to tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def parse_single_sequence_example(
     example_name: Any = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parse one serialized SequenceExample.
+    """Parse one serialised SequenceExample.
 
     Args:
         serialized: A string scalar.

@@ -101,7 +101,7 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
         name: Name of the op.
 
     Returns:
-        A float32 tensor without the last axis. If only `truth` is empty, a normalized distance is infinite.
+        A float32 tensor without the last axis. If only `truth` is empty, a normalised distance is infinite.
 
     Raises:
         TypeError: An argument is not sparse; the dtypes differ.

@@ -1,4 +1,4 @@
-"""serialize_sparse and deserialize_many_sparse: a sparse tensor as three strings, each a serialized tensor."""
+"""serialize_sparse and deserialize_many_sparse: a sparse tensor as three strings, each a serialised tensor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DTYPE, _SHAPE, _CONTENT = 1, 2, 4
 
 
 def serialize_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
-    """Serialize a sparse tensor to a vector of three strings.
+    """Serialise a sparse tensor to a vector of three strings.
 
     Args:
         sp_input: A SparseTensor.
@@ -74,7 +74,7 @@ def packed(array: Any, dtype: DType) -> bytes:
 def deserialize_many_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """Parse N serialized sparse tensors and stack them; sizes along other axes are the largest.
+    """Parse N serialised sparse tensors and stack them; sizes along other axes are the largest.
 
     Args:
         serialized_sparse: Strings [N, 3], each row made by `serialize_sparse`.

@@ -1,4 +1,4 @@
-"""tf.summary: scalar, histogram, image and merge, ops that return serialized summaries."""
+"""tf.summary: scalar, histogram, image and merge, ops that return serialised summaries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def scalar(name: Any, tensor: Any, collections: Any = None, family: Any = None) 
         family: Tag prefix.
 
     Returns:
-        A string scalar, a serialized Summary.
+        A string scalar, a serialised Summary.
     """
     with _scope(name, family, [tensor]) as (tag, scope):
         tags = convert_to_tensor(tag, dtypes.string, name="tags")
@@ -85,7 +85,7 @@ def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = Non
     """Merge several summaries into one.
 
     Args:
-        inputs: A list of tensors with serialized summaries.
+        inputs: A list of tensors with serialised summaries.
         collections: Collections to add the result to; none by default.
         name: Name of the op.
 

@@ -1,4 +1,4 @@
-"""Make a serialized Summary from scalars, a histogram or images, for TensorBoard."""
+"""Make a serialised Summary from scalars, a histogram or images, for TensorBoard."""
 
 from __future__ import annotations
 

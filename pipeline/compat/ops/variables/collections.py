@@ -1,4 +1,4 @@
-"""A graph's variables by collection, ops that initialize or check all of them, and the global step."""
+"""A graph's variables by collection, ops that initialise or check all of them, and the global step."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
 
 
 def variables_initializer(var_list: Any, name: str = "init") -> Operation:
-    """Return one operation that initializes all variables in a list."""
+    """Return one operation that initialises all variables in a list."""
     return group(*[variable.initializer for variable in var_list], name=name) if var_list else no_op(name=name)
 
 
@@ -53,7 +53,7 @@ initialize_variables = variables_initializer
 
 
 def global_variables_initializer() -> Operation:
-    """Return one operation that initializes the global variables made so far."""
+    """Return one operation that initialises the global variables made so far."""
     return variables_initializer(global_variables())
 
 
@@ -61,7 +61,7 @@ initialize_all_variables = global_variables_initializer
 
 
 def local_variables_initializer() -> Operation:
-    """Return one operation that initializes the local variables made so far."""
+    """Return one operation that initialises the local variables made so far."""
     return variables_initializer(local_variables())
 
 

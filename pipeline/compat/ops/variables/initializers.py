@@ -146,9 +146,9 @@ def _fans(shape: Any) -> tuple[int, int]:
 
 
 def without_uninitialized(name: str, value: Tensor) -> Tensor:
-    """Return `value` with each variable it depends on replaced by the variable's initialized value.
+    """Return `value` with each variable it depends on replaced by the variable's initialised value.
 
-    Variables are initialized in any order, so one must not read another directly.
+    Variables are initialised in any order, so one must not read another directly.
     """
     return _safe_tensor(name.rstrip("/"), value, {})
 

@@ -28,7 +28,7 @@ from pipeline.compat.values.sparse_tensor import IndexedSlices
 
 
 class VariableSynchronization(Enum):
-    """Synchronization mode for copies on several devices; without effect, because there is one device."""
+    """Synchronisation mode for copies on several devices; without effect, because there is one device."""
 
     AUTO = 0
     NONE = 1
@@ -47,13 +47,13 @@ class VariableAggregation(Enum):
 
 
 class Variable:
-    """A value read and assigned by operations. Each session has its own, and must initialize it.
+    """A value read and assigned by operations. Each session has its own, and must initialise it.
 
     Args:
         initial_value: A tensor, a Python value, or a function that takes no arguments and returns either.
         trainable: Add it to TRAINABLE_VARIABLES; True by default.
         collections: Collections to add it to; GLOBAL_VARIABLES by default.
-        validate_shape: If False, the shape is unknown until the variable is initialized, and may change.
+        validate_shape: If False, the shape is unknown until the variable is initialised, and may change.
         name: The name, made unique; "Variable" by default.
         variable_def: Must be None.
         dtype: The dtype; by default as `initial_value`.
@@ -217,7 +217,7 @@ class Variable:
         return identity_of(self._variable, "read")
 
     def initialized_value(self) -> Tensor:
-        """Return the value, or the initial value while the variable is not initialized."""
+        """Return the value, or the initial value while the variable is not initialised."""
         with control_dependencies(None):
             return cond(  # type: ignore[no-any-return]
                 state.is_variable_initialized(self), self.read_value, lambda: self.initial_value

@@ -34,6 +34,7 @@ from pipeline.runners.coordinator import Coordinator
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
+_LENIENT = "fix the line, or use `pipeline.csv(..., lenient=True)` in a program"  # feed has no such option
 _MOST = 2**31 - 1  # for any number among the options, as for a capacity
 _MOST_THREADS = 1024  # starting this many takes 0.4 s, and no machine gains from more
 _LONGEST = 16 << 20  # maximum bytes in a program
@@ -78,7 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"pipeline feed: {error}: the system allows no more; use a smaller --threads", file=sys.stderr)
         return 1
     except OpError as error:
-        print(f"pipeline feed: {error.message.splitlines()[0].replace('; ', ': ', 1)}", file=sys.stderr)
+        text = error.message.splitlines()[0].replace("see lenient=", _LENIENT).replace("; ", ": ", 1)
+        print(f"pipeline feed: {text}", file=sys.stderr)
         return 1
     except OSError as error:  # our output failed, such as on a full disk; input files raise OpErrors
         print(f"pipeline: the standard output cannot be written: {error.strerror}", file=sys.stderr)

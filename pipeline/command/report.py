@@ -18,7 +18,7 @@ _SHUFFLES = "`shuffle("
 # Names for the dataset steps, because none was written by the user.
 _IN_WORDS = {"_contents": "read", "_decoded": "decode"}
 # Proposals in the verdict for programs rather than for the command line.
-_FOR_PROGRAMS = re.compile(r"\. (?:Try|If|To|They|It|Its|All|A|The|Move|Faster|Let) .*", re.DOTALL)
+_FOR_PROGRAMS = re.compile(r"\. (?:Try|If|To|They|It|Its|All|A|The|Move|Faster|Let|Read|Work) .*", re.DOTALL)
 _LESS_PARSING = "fewer columns or a format that needs less parsing"
 LONG_ENOUGH = 3.0  # seconds after which a run's verdict no longer varies between runs
 SHORT = 1.0  # seconds: shorter runs have no table

@@ -78,9 +78,11 @@ def _visit(
 def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], workers: int) -> PartFacts:
     """Return a step's facts for reports."""
     meter, ahead, executor = own.meter, own.ahead, own.workers
-    settings: dict[str, Any] = {"in_workers": executor is not None, "unit": unit_of(node)}
+    settings: dict[str, Any] = {"in_workers": executor is not None, "unit": unit_of(node), "call": node.kind}
     if kind == "source":
         settings["source"] = node.kind
+    if node.functions():
+        settings["functions"] = True
     if node.takes_workers:
         settings["takes_workers"] = node.takes_workers
     if executor is not None:

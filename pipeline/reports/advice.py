@@ -14,8 +14,12 @@ LEAST = 0.75  # part of the possible speed-up to promise; `make verdicts` checks
 MOSTLY = 0.5  # share of the time
 HOGGED = 0.7  # share of the time with the GIL held by some thread
 
-_TRIFLE = 20e-6  # seconds: handing a shorter call to a worker costs about as much as the call
+_TRIFLE = 10e-6  # seconds: handing a shorter call to a worker costs about as much as the call
+_SHORT = 20e-6  # seconds: for a shorter call, processes gain at most `_OF_SHORT`
+_OF_SHORT = 1.5
 _MOST_AT_ONCE = 4  # largest factor for the number of workers
+_MOST = 64  # workers
+_NOTICED = 1.15  # a smaller speed-up is not promised as the least one
 _EXACT = 3.0  # smaller speed-ups are printed with a decimal
 _HALF = 0.5  # processors
 _MUCH = 50e6  # bytes per second to and from processes: less takes them no noticeable time
@@ -24,6 +28,7 @@ _AT_ONCE = 1.2  # processors: threads wanting more run at the same time, so with
 
 COMPUTES, WAITS, UNKNOWN = ", computing", ", waiting for I/O", ""
 UNEQUAL = "They wait for the slowest, as examples take unequal time"
+UNLESS = ", unless they wait for one lock, disk or server"
 MEASURE_AGAIN = "Measure again while they are free."
 LESS_WORK = "To go faster, do less work per example."
 
@@ -47,10 +52,12 @@ class Offer(NamedTuple):
     text: str
 
 
-def of_files(how: str) -> str:
+def of_files(slow: Stage, how: str) -> str:
     """Return the advice for a source that reads files."""
     if how == WAITS:
         return "Faster storage or a local copy of its files would help."
+    if slow.settings.get("source") == "csv":
+        return "Read fewer columns (`columns=`), or convert the files to Parquet."
     return "It would help to read less, such as fewer columns, or another file format."
 
 
@@ -64,22 +71,33 @@ def too_brief(report: Report, slow: Stage, share: float) -> str:
     """
     inputs = report.before(slow) or [slow]  # a filter is called more often than it returns
     calls = sum(each.rate for each in inputs)
-    if slow.kind not in ("function", "source") or not calls or share >= _TRIFLE * calls:
+    batches, at_work = unit(inputs[0]) == "batches", slow.settings.get("in_workers")
+    limit = _TRIFLE if at_work else _SHORT
+    if slow.kind not in ("function", "source") or not calls or share >= limit * calls:
         return ""
-    batches = unit(inputs[0]) == "batches"
-    takes = (
-        f"It takes about {figure(max(0.1, 1e6 * share / calls))} µs {'a batch' if batches else 'an example'}, "
-        "too short for workers"
-    )
-    if slow.settings.get("in_workers"):
-        takes += ": `workers=` costs more than it saves"
+    takes = f"It takes about {figure(max(0.1, 1e6 * share / calls))} µs {'a batch' if batches else 'an example'}"
+    processes = slow.kind == "function" and not batches and share >= _TRIFLE * calls and report.processors > 1
+    if not (at_work or processes):
+        takes += ", too short for workers"
     if slow.kind == "source":
         return f"{takes}. {LESS_WORK}"
     if batches:
         return f"{takes}. To go faster, make larger batches."
-    lines = any(each.kind == "source" and each.name.split()[0] == "text" for each in report.stages)
-    csv = ", or read CSV lines by `pipeline.csv`" if lines else ""
-    return f"{takes}. To go faster, work on whole batches, by `.batch(n).map_batches(...)`{csv}."
+    return f"{takes}. {_for_batches(report, slow)}{_OR_PROCESSES if processes else ''}."
+
+
+_OR_PROCESSES = f", or try `workers=pipeline.processes(2)`: up to {_OF_SHORT} times as fast"
+
+
+def _for_batches(report: Report, slow: Stage) -> str:
+    """Return the advice to work on whole batches, without its full stop."""
+    if slow.settings.get("call") == "filter":
+        return "To go faster, filter whole batches (`.batch(n).map_batches(f).unbatch()`)"
+    if any(each.kind == "source" and each.name.split()[0] == "text" for each in report.stages):
+        csv = ", or read the columns by `pipeline.csv(path, names=[...])`, whose rows are dicts"
+    else:
+        csv = ""
+    return f"To go faster, write it for a whole batch in NumPy (`.batch(n).map_batches(f)`){csv}"
 
 
 def delayed(stage: Stage) -> float:
@@ -129,26 +147,39 @@ def more_workers(
         made_by: Their factory, such as "pipeline.threads".
         wanted: The processors that they used or waited for.
     """
-    value = max(now + 1, min(math.ceil(work / limit), _MOST_AT_ONCE * now))
+    value = min(max(now + 1, min(math.ceil(work / limit), _MOST_AT_ONCE * now)), max(now, _MOST))
     in_threads = made_by == "pipeline.threads"
-    advice, handed = "Try", 1.0
+    advice, handed, unless, either = "Try", 1.0, "", ""
     if how == COMPUTES:
         value = min(value, report.processors)
         if holds_lock(report, made_by, wanted):
             if now > 1 and value > 1:
-                advice, handed = f"Its {now} threads take turns at the GIL: try", _HANDED_OVER
+                advice, handed = f"Its {now} threads take turns at Python's lock (GIL). Try", _HANDED_OVER
+            elif report.lock is None:
+                either = _either(value)
             made_by, in_threads = "pipeline.processes", False
             share = min(share, 1.0)  # only one holds the GIL at a time
     elif how == UNKNOWN and now == 1 and in_threads and report.processors > 1:
         made_by, in_threads, value = "pipeline.processes", False, min(value, report.processors)  # it may compute
+        either = _either(value)
+    elif how == WAITS:
+        unless = UNLESS if now > 1 else ""
+        if made_by == "pipeline.processes":
+            made_by, in_threads, unless = "pipeline.threads", True, f"{unless}; threads suffice, as it waits"
     most = min(1 / max(limit, share / value), _room(report, in_threads)) * handed
     knob = f"{made_by}({value})" if made_by.startswith("pipeline.") and not in_threads else str(value)
+    either = either or f"`workers={knob}`"
     if how == UNKNOWN:
-        return Offer(value, knob, most, None, None, f"Try `workers={knob}`: up to {figure(most)} times as fast.")
-    least = least_of(most)
+        return Offer(value, knob, most, None, None, f"Try {either}{between(1.0, most)}.")
+    least = 1.0 if unless else least_of(most)
     if how == COMPUTES:  # two processors may be one core
         least = min(least, max(1.0, 1 / max(limit, 2 * share / value)))
-    return Offer(value, knob, most, most, least, f"{advice} `workers={knob}`{between(least, most)}.")
+    return Offer(value, knob, most, most, least, f"{advice} {either}{between(least, most)}{unless}.")
+
+
+def _either(value: int) -> str:
+    """Return both kinds of workers, if it is unknown whether the function holds the GIL."""
+    return f"`workers={value}` if it releases the GIL (NumPy, images), else `workers=pipeline.processes({value})`"
 
 
 def _room(report: Report, in_threads: bool) -> float:
@@ -210,16 +241,13 @@ def least_of(gain: float) -> float:
     return max(1.0, LEAST * gain)
 
 
-def times(gain: float) -> str:
-    """Return a speed-up as a range in words."""
-    return between(least_of(gain), gain)
-
-
 def between(least: float, most: float) -> str:
     """Return a range of speed-ups in words; "" if it is not worth a change."""
     if most <= WORTH:
         return ""
-    low, high = figure(max(1.0, least)), figure(most)
+    low, high = figure(least), figure(most)
+    if least < _NOTICED and low != high:
+        return f": up to {high} times as fast"
     return f": {low} to {high} times as fast" if low != high else f": about {high} times as fast"
 
 

@@ -1,8 +1,8 @@
 """The verdict on a run: an iterator's bottleneck, and the change to make in the dataset.
 
 Steps run in turn in the consuming thread; `prefetch` has its own thread, and functions may have workers. If the loop
-waits, it waits for a thread, and the bottleneck is the step with most of that thread's time. docs/monitoring.md
-explains the rules.
+waits, the bottleneck is the step whose workers are always at work. Without one it is the step with most of the time of
+the thread for which the loop waits. docs/monitoring.md explains the rules.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pipeline.reports.advice import (
     MOSTLY,
     UNEQUAL,
     UNKNOWN,
+    UNLESS,
     WAITS,
     WORTH,
     Offer,
@@ -35,7 +36,6 @@ from pipeline.reports.advice import (
     more_workers,
     of_files,
     taken,
-    times,
     too_brief,
     why_idle,
     why_no_more,
@@ -44,13 +44,13 @@ from pipeline.reports.model import Stage, Verdict
 from pipeline.reports.report import Report
 
 _SETTLED = 10.0  # seconds after which `workers="auto"` has tried all it can
-_OFTEN, _ALL_BUSY = 0.2, 0.75  # shares of the time
-_AHEAD = 2  # default of `prefetch`
+_SOMETIMES, _OFTEN, _ALL_BUSY, _ALWAYS = 0.1, 0.2, 0.75, 0.9  # shares of the time
+_AHEAD, _DEEP = 2, 8  # default of `prefetch`; the least one for unequal elements
 _HAND_OVER = 12e-6  # seconds added to each element by a prefetch
 
 _OF_USERS = ("iterable", "callable", "stateful", "sequence")  # kinds of sources written by users
 
-_PROMISE = re.compile(r":(?: up to| about)? [\d.]+(?: to [\d.]+)? times as fast")
+_PROMISE = re.compile(rf":(?: up to| about)? [\d.]+(?: to [\d.]+)? times as fast(?:{UNLESS})?")
 
 
 class _Remedy(NamedTuple):
@@ -130,30 +130,55 @@ def _of_loop(report: Report, loop: Stage) -> _Remedy:
         return _Remedy(loop, "start", f"No element of '{loop.name}' has come yet.")
     waits = loop.waits_in or 0.0
     consumer = 1 - waits
-    pool = _filling(report, loop)
-    if pool is not None:
-        return pool
+    busiest = _always_busy(report, loop)
+    if busiest is None and (filling := _filling(report, loop)):
+        return filling
     if waits < _OFTEN:
         return _consumer(loop, consumer)
     thread, behind = _thread(report, loop, waits), consumer  # `behind`: share of the time needed by later threads
-    while True:
+    while busiest not in thread.parts:
         ahead = max(thread.inputs, key=lambda each: each.waits_in or 0.0, default=None)
         own = sum(map(taken, thread.parts))
-        if ahead is None or own > MOSTLY * thread.busy:
+        if ahead is None or (own > MOSTLY * thread.busy and not (busiest or _never_waits(ahead))):
             break
         if ahead.kind != "step":
             return _outside(ahead)
-        behind = max(behind, own)
+        behind = _needed(thread, behind, consumer)
         room = ahead.waits_out or 0.0
         if room > _OFTEN and ahead.name.startswith("prefetch("):
             return _by_turns(ahead, consumer, room)
         thread = _thread(report, ahead, 1 - room)
     if not thread.parts:
         return _consumer(loop, consumer)
-    slow = max(thread.parts, key=taken)
+    slow = busiest if busiest in thread.parts else max(thread.parts, key=taken)
     if slow.settings.get("in_workers"):
         return _workers(report, slow, thread, behind, consumer)
     return _serial(report, slow, thread, behind, consumer)
+
+
+def _always_busy(report: Report, loop: Stage) -> Stage | None:
+    """Return the busiest stage before a loop if it is always at work; None without one."""
+    found, left = [], report.before(loop)
+    while left:
+        each = left.pop()
+        if each not in found:
+            found.append(each)
+            left += report.before(each)
+    busiest = max(found, key=lambda each: each.busy or 0.0, default=None)
+    return busiest if busiest is not None and (busiest.busy or 0.0) >= _ALWAYS else None
+
+
+def _never_waits(ahead: Stage) -> bool:
+    """Return whether a read-ahead thread is always at work, and another one waits for it."""
+    return ahead.kind == "step" and (ahead.waits_in or 0.0) > _SOMETIMES and 1 - (ahead.waits_out or 0.0) >= _ALWAYS
+
+
+def _needed(thread: _Thread, behind: float, consumer: float, slow: Stage | None = None) -> float:
+    """Return the share of the time needed by the busiest of this thread, its workers and `behind`; without `slow`."""
+    others = [each for each in thread.parts if each is not slow]
+    workers = [each.busy or 0.0 for each in others if each.settings.get("in_workers")]
+    serial = sum(taken(each) for each in others if not each.settings.get("in_workers"))
+    return max(serial + (consumer if thread.first else 0.0), behind, 1e-3, *workers)
 
 
 def _thread(report: Report, owner: Stage, busy: float) -> _Thread:
@@ -185,7 +210,7 @@ def _filling(report: Report, loop: Stage) -> _Remedy | None:
     if pool is None:
         return None
     text = (
-        f"Bottleneck: filling the pool of `{pool.name}` took {first / max(age, 1e-9):.0%} of the time. A smaller "
+        f"Bottleneck: filling the buffer of `{pool.name}` took {first / max(age, 1e-9):.0%} of the time. A smaller "
         "buffer_size starts sooner and shuffles less."
     )
     return _Remedy(pool, "pool", text, "buffer_size")
@@ -202,23 +227,24 @@ def _outside(queue: Stage) -> _Remedy:
 def _by_turns(prefetch: Stage, consumer: float, room: float) -> _Remedy:
     """Return the remedy for unequal elements: sometimes the loop waits, sometimes the read-ahead thread."""
     assert prefetch.tank is not None
-    value = 4 * max(1, prefetch.tank.stats.capacity)
+    value = max(_DEEP, 4 * prefetch.tank.stats.capacity)
     gain = 1 / max(consumer, 1 - room, 1e-3)
     text = (
         f"Bottleneck: `{prefetch.name}` is too small: your loop waited {1 - consumer:.0%} of the time, and its thread "
-        f"{room:.0%} for room. Try `prefetch({value})`{times(gain)}."
+        f"{room:.0%} for room. Try `prefetch({value})`{between(1.0, gain)}."
     )
-    return _Remedy(prefetch, "prefetch", text, "prefetch", value, gain)
+    return _Remedy(prefetch, "prefetch", text, "prefetch", value, gain, 1.0)
 
 
 def _serial(report: Report, slow: Stage, thread: _Thread, behind: float, consumer: float) -> _Remedy:
     """Return the remedy for a step without workers."""
     share = taken(slow)
-    others = max(thread.busy - share, 0.0)  # in the same thread
-    limit = max(others + consumer if thread.first else max(others, behind), 1e-3)
+    limit = _needed(thread, behind, consumer, slow)
     does = _how(share, thread, consumer if thread.first else 0.0)
     begins = f"Bottleneck: `{slow.name}` ({share:.0%} of the time{does})"
     brief = too_brief(report, slow, share * (1 - delayed(thread.owner) / max(thread.busy, 1e-3)))
+    if brief and share < MOSTLY * thread.busy:
+        return _Remedy(slow, slow.kind, f"No step stands out: {_by_size(thread)}. Work on whole batches.")
     if brief:
         return _Remedy(slow, slow.kind, f"{begins}. {brief}")
     least, prefetched = _prefetched(report, thread, consumer)
@@ -230,7 +256,16 @@ def _serial(report: Report, slow: Stage, thread: _Thread, behind: float, consume
     if prefetched > WORTH:
         text = f"{begins}. Try `.prefetch({_AHEAD})` at the end{between(least, prefetched)}."
         return _Remedy(slow, slow.kind, text, "prefetch", _AHEAD, prefetched, least)
-    return _Remedy(slow, slow.kind, f"{begins}. {of_files(does) if slow.kind == 'source' else LESS_WORK}")
+    if slow.settings.get("call") == "batch" and slow.settings.get("functions"):
+        text = "Its `collate=` takes it. Move the work into `.batch(n, collate=list).map_batches(f, workers=4)`."
+        return _Remedy(slow, slow.kind, f"{begins}. {text}")
+    return _Remedy(slow, slow.kind, f"{begins}. {of_files(slow, does) if slow.kind == 'source' else LESS_WORK}")
+
+
+def _by_size(thread: _Thread) -> str:
+    """Return a thread's longest steps with their shares of the time."""
+    longest = sorted(thread.parts, key=taken, reverse=True)[:3]
+    return ", ".join(f"`{each.name}` {taken(each):.0%}" for each in longest)
 
 
 def _can_move(slow: Stage) -> bool:
@@ -286,7 +321,7 @@ def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consum
         return _Remedy(slow, "function", f'{begins}. `workers="auto"` found no better number. {LESS_WORK}')
     if busy < MOSTLY and not (does == COMPUTES and holds_lock(report, made_by(slow), slow.wanted or 0.0)):
         return _Remedy(slow, "function", f"{begins}. {why_idle(report, slow)}")
-    limit = max(thread.busy - taken(slow), behind, 1e-3)
+    limit = _needed(thread, behind, consumer, slow)
     offer = more_workers(report, now, work, now, limit, does, made_by(slow), slow.wanted or 0.0)
     if offer.most < WORTH:
         return _Remedy(slow, "function", f"{begins}. {why_no_more(report, does)}{LESS_WORK}")

@@ -29,6 +29,10 @@ from pipeline.sources.strings import not_utf_8
 from pipeline.sources.text import Piece, cut_pieces, skip
 
 _DELIMS = b",;\t|"  # common delimiters
+_NO_HEADER = (
+    ". If the file has no header, pass names=[...], one name per column. If it has one, pass skip_lines= too, to leave "
+    "it out"
+)
 _PLUS = re.compile(rb"^\s*\+(?=\d)")
 
 
@@ -67,7 +71,7 @@ class Syntax:
         self.quotes, self.skip_lines = truth(quotes, "csv: use_quote_delim"), skip_lines
         if isinstance(names, (str, bytes)):
             raise TypeError(f"csv: names must be a list of names, such as [{names!r}], not {names!r}")
-        self.names = None if names is None else _checked(items(names, "csv: names", "names"), "csv")
+        self.names = None if names is None else _checked(items(names, "csv: names", "names"), "csv: names: ", "")
 
     def header(self, file: ReadBuffer, name: str) -> list[str] | None:
         """Skip to the rows; return the column names, or None if the file ends before them."""
@@ -98,7 +102,7 @@ class Syntax:
             raise invalid(f"csv: {name}: the line of names cannot be read: {why}") from error
         if len(fields) == 1 and not line.startswith(b'"'):
             self._look_for_others(line, piece, name)
-        return _checked(fields, f"csv: {name}")
+        return _checked(fields, f"csv: {name}: its first line is used as column names, and ", _NO_HEADER)
 
     def _quoted_with_others(self, line: bytes) -> str:
         """Return a hint for quoted names with another delimiter between them."""
@@ -187,14 +191,15 @@ def _would_have(delim: int, count: int) -> str:
     return f"with field_delim={chr(delim)!r} it has {count}"
 
 
-def _checked(names: list[Any], where: str) -> list[str]:
+def _checked(names: list[Any], where: str, helps: str) -> list[str]:
+    """Return the names; raise InvalidArgumentError, with a hint, if one comes twice or there are none."""
     seen: set[str] = set()
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"{where}: a name must be a string, not {name!r:.80}")
+            raise TypeError(f"{where}a name must be a string, not {name!r:.80}")
         if name in seen:
-            raise invalid(f"{where}: the name {name!r} comes twice; see names= and skip_lines=")
+            raise invalid(f"{where}{name!r} comes twice{helps}")
         seen.add(name)
     if not names:
-        raise invalid(f"{where}: there are no names of columns")
+        raise invalid(f"{where}there is no name of a column")
     return names

@@ -160,6 +160,13 @@ class TestErrors:
         status, out, err = feed(capsys, file)
         assert (status, out) == (1, "")
         assert err.startswith(f"pipeline feed: csv: {file}, line 703: {why}")
+        assert "see lenient=" not in err
+
+    def test_a_short_line_may_be_read_by_a_program(self, capsys, tmp_path):
+        file = tmp_path / "bad.csv"
+        file.write_text("a,b\n1,2\n3\n")
+        _, _, err = feed(capsys, file)
+        assert err.endswith(": fix the line, or use `pipeline.csv(..., lenient=True)` in a program\n")
 
     def test_arguments(self, capsys):
         for arguments, text in [

@@ -46,4 +46,4 @@ def test_the_verdict_names_stage_and_knob(name, caplog):
     assert " ".join(str(report).split()).startswith(verdict.text)
     assert report.watched
     if name == IN_TURNS:
-        assert "Its 4 threads take turns at the GIL: try `workers=pipeline.processes(" in verdict.text
+        assert "Its 4 threads take turns at Python's lock (GIL). Try `workers=pipeline.processes(" in verdict.text

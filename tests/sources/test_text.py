@@ -383,7 +383,7 @@ class TestErrors:
         with raises(pipeline.DataLossError, f"csv: {path}: the line of names: b'\\xff,b' is not UTF-8: pass encoding="):
             pipeline.csv(path)
         path.write_text("a,a\n1,2\n")
-        with raises(ValueError, f"csv: {path}: the name 'a' comes twice; see names= and skip_lines="):
+        with raises(ValueError, f"csv: {path}: its first line is used as column names, and 'a' comes twice"):
             pipeline.csv(path)
         assert list(next(iter(pipeline.csv(path, names=["a", "b"], skip_lines=1)))) == ["a", "b"]
         for names, error in (["a", 1], TypeError), ("ab", TypeError), ([], ValueError), (["a", "a"], ValueError):

@@ -151,10 +151,10 @@ def mapped(function, workers=None, prefetch=0, step=nothing, threads=None):
 
 @contextlib.contextmanager
 def pool(buffer_size):
-    """Slow examples, through a pool holding most of them."""
+    """Slow examples, through a pool holding most of them, for a slow loop."""
     data = pipeline.dataset(fetched).shuffle(buffer_size).batch(BATCH)
     with iter(data) as iterator:
-        yield iterator, nothing
+        yield iterator, nap(0.1)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from pipeline.datasets.share import Share, cannot_share, share_of, why_one_pass
 from pipeline.errors import FailedPreconditionError
 from pipeline.logs import logger
 from pipeline.sources.nodes import OfSource
+from pipeline.sources.sequence import OfSequence
 from pipeline.stages.groups import Batch
 from pipeline.stages.node import Node
 from pipeline.stages.prefetch import Prefetched
@@ -66,15 +67,22 @@ def round_of(given: Any, name: str) -> Round:
             return DatasetRound(given, given._epoch)
         what = f"single examples of {kind}: add .batch(n)"
     elif hasattr(type(given), "__getitem__"):  # such as a PyTorch Dataset
-        what = f"{what}: write pipeline.dataset(...).batch(batch_size)"
+        of_torch = any(each.__module__.startswith("torch.utils.data") for each in type(given).__mro__)
+        maker = "pipeline.torch.dataset" if of_torch else "pipeline.dataset"
+        what = f"{what}: write {maker}(...).batch(batch_size)"
     text = "takes batches: a dataset such as source.batch(batch_size), or its iterator; not"
     raise TypeError(f"{name} {text} {what}")
 
 
 def _kind_of_rows(node: Node) -> str | None:
-    """Return the source kind if a recipe only selects and orders its examples; else None."""
+    """Return the source's name if a recipe only selects and orders single examples; else None.
+
+    The items of a list may be batches already, unless they are plain values.
+    """
     while isinstance(node, (Choice, Prefetched)) or node.kind == "repeat":
         (node,) = node.inputs
+    if isinstance(node, OfSequence) and node.is_plain():
+        return node.label()
     return node.kind if isinstance(node, OfSource) else None
 
 

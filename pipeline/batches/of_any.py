@@ -108,6 +108,8 @@ def dataset(given: Any, *, workers: Workers = None) -> Dataset[Any]:
         return Dataset(OfSequence(given))
     if isinstance(given, Iterator):
         return Dataset(OfIterator(given, _name(given)))
+    if isinstance(given, (set, frozenset)):
+        raise TypeError(f"dataset: a {kind.__name__} has no order: pass sorted(x), got {given!r:.80}")
     if hasattr(kind, "__iter__"):
         return Dataset(OfIterable(functools.partial(iter, given), _name(given), _length(given)))
     if callable(given):

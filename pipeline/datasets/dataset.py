@@ -106,7 +106,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         made: DatasetIterator[T_co] = DatasetIterator(self._node, self._epoch)
         if self._loops is not None:
             made._loops = self._loops
-        mistakes.warn_of_ranks(self._node, made._name)
+        mistakes.warn_of_copies(self._node, made._name)
         return made
 
     def __aiter__(self) -> DatasetIterator[T_co]:
@@ -142,12 +142,16 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     def _no_order(self, what: str, hint: str) -> InvalidArgumentError:
         """Return the error for a step that needs an indexed dataset."""
-        kind = self._node.kind
+        kind = self._source_or_step()
         if self._node.indexed and self._node.length() == ENDLESS:
             return invalid(f"{what}: {kind} has no end: write {what} before {kind}")
         if self._node.indexed:
             return invalid(f"{what}: workers make what {kind} takes, one after the other: write {what} before {kind}")
         return invalid(f"{what}: {kind} is a stream: {hint}")
+
+    def _source_or_step(self) -> str:
+        """Return the last step's name for errors: its method, or the source's own name."""
+        return self._node.kind if self._node.inputs else self._node.label()
 
     def _or_index(self) -> str:
         """Return how to index the source, to end a hint; "" if nothing would then be indexed."""
@@ -881,7 +885,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         number = integer(index, "an index of a dataset")
         if not self._node.indexed:
             raise TypeError(
-                f"{self._node.kind} is a stream, and cannot be indexed: write next(iter(dataset)) for the first element"
+                f"{self._source_or_step()} is a stream, and cannot be indexed: write next(iter(dataset)) for the first "
+                "element"
             )
         length = self._node.length()
         if length is None:

@@ -56,7 +56,8 @@ if TYPE_CHECKING:
 _log = logger("pipeline.batches")
 
 _AGAIN = "iter(dataset) gives another one, and `for e in range(3): for batch in dataset.epoch(e)` three passes"
-_SMALLER = "To get them too, leave out drop_remainder=True, or pass allow_smaller_final_batch=True"
+_WITHOUT = "leave out drop_remainder=True"
+_SMALLER = "pass allow_smaller_final_batch=True"
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
@@ -113,6 +114,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._lock = threading.RLock()  # held in `next`
         self._owner: int | None = None  # the thread with the lock
         self._name = name or name_of_recipe(node)
+        self._smaller = _WITHOUT if name is None else _SMALLER  # batch functions name their iterators
         self._measured = measured(node)
         self._run = self._new_run(stops)
         self._sum = None if node.summed is None else Sum(node.summed)
@@ -484,7 +486,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
             if not batches:
                 mistakes.warn_of_nothing(self._node, self._measured, self._run.skipped, self._name)
             return
-        text = f"the last {dropped:,} of {examples + dropped:,} examples fill no batch and are dropped. {_SMALLER}"
+        text = f"the last {dropped:,} of {examples + dropped:,} examples fill no batch and are dropped. "
+        text += f"To get them too, {self._smaller}"
         if batches:
             _log.info("%s: %s", self._name, text)
         else:

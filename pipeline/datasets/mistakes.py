@@ -21,8 +21,9 @@ from pipeline.stages.run import Measured
 _log = logger("pipeline.batches")
 
 _POOL = 10_000  # examples: the buffer size proposed in warnings
-_FIRSTS = 3  # iterators with one element
-_FIRST_AGAIN = "each iter(dataset) begins again, and gave one element three times: keep one iterator"
+_FIRSTS = 2  # iterators with one element: one may look at a shape
+_FIRST_AGAIN = "each iter(dataset) begins again, and gave the same first element twice: keep one iterator"
+_FEW = 10_000_000  # examples: a full shuffle keeps their order in 40 MB
 
 _SAME_ORDER = (
     "a second loop over this dataset gives the same order again. For another order in each epoch write "
@@ -58,7 +59,8 @@ class Loops:
         """Warn if a loop begins in the same order as an earlier one."""
         if self.firsts == _FIRSTS:
             self.firsts += 1
-            _log.info("%s: %s", name, _FIRST_AGAIN)
+            if any(map(_shuffles, nodes_of(node))):
+                tell(_log, f"{name}: {_FIRST_AGAIN}")
         if self.ended and not self.told:
             self.told = True
             if any(map(_shuffles, nodes_of(node))):
@@ -128,16 +130,39 @@ def note_end(node: Node, gave: bool, late: bool) -> None:
             raise FailedPreconditionError(None, None, text)
 
 
-def warn_of_ranks(node: Node, name: str) -> None:
-    """Warn if each process in a torch.distributed group reads the whole dataset."""
+def warn_of_copies(node: Node, name: str) -> None:
+    """Warn if each process of torch.distributed, or each worker of torch's DataLoader, reads the whole dataset."""
+    if "torch" not in sys.modules or node in _whole or any(each.is_share() for each in nodes_of(node)):
+        return
+    text = _each_rank() or _each_worker()
+    if text is not None:
+        _whole.add(node)
+        tell(_log, f"{name}: {text}")
+
+
+def _each_rank() -> str | None:
     distributed: Any = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        return
+        return None
     world = distributed.get_world_size()
-    if world > 1 and node not in _whole and not any(each.is_share() for each in nodes_of(node)):
-        _whole.add(node)
-        text = f"each of the {world} processes reads the whole dataset: iterate over pipeline.torch.DataLoader(dataset)"
-        tell(_log, f"{name}: {text}, or write .shard(rank, {world})")
+    if world == 1:
+        return None
+    return (
+        f"each of the {world} processes reads the whole dataset: iterate over pipeline.torch.DataLoader(dataset), or "
+        f"write .shard(rank, {world})"
+    )
+
+
+def _each_worker() -> str | None:
+    data: Any = sys.modules.get("torch.utils.data")
+    worker = None if data is None else data.get_worker_info()
+    # An item of a map-style dataset may be a dataset's.
+    if worker is None or worker.num_workers == 1 or not isinstance(worker.dataset, data.IterableDataset):
+        return None
+    return (
+        f"each of the {worker.num_workers} workers of torch's DataLoader reads the whole dataset: pass "
+        "pipeline.torch.IterableDataset(dataset), or write .shard(worker, workers)"
+    )
 
 
 def warn_of_nothing(node: Node, measured: Mapping[Node, Measured], skipped: Skips, name: str) -> None:
@@ -201,6 +226,22 @@ def _shuffles_one_file(node: Node, behind: Sequence[Node]) -> str | None:
     return f"{reason}: add .shuffle({_POOL:_}, seed=1), which mixes the examples"
 
 
+def _shuffles_few(node: Node, behind: Sequence[Node]) -> str | None:
+    size = node.options().get("buffer_size") if node.kind == "shuffle" else None
+    if size is None:
+        return None
+    (source,) = node.inputs
+    if not source.indexed or source.works_ahead or source.batched or _mixes(source):
+        return None
+    length = source.length()
+    if length is None or not 10 * size < length <= _FEW or any(each.kind == "repeat" for each in nodes_of(source)):
+        return None
+    return (
+        f"shuffle({size:,}) mixes only {size:,} of {length:,} examples: this dataset is indexed, so .shuffle(seed=1) "
+        "orders all of them"
+    )
+
+
 def _shuffles_batches(node: Node, behind: Sequence[Node]) -> str | None:
     if node.kind != "batch" or not node.batched or _mixes(node):
         return None
@@ -233,12 +274,16 @@ def _keeps_draws(node: Node, behind: Sequence[Node]) -> str | None:
     return None
 
 
-def _skips_others(node: Node, behind: Sequence[Node]) -> str | None:
-    if node.kind != "skip" or not any(map(_shuffles, nodes_of(node))):
+def _chooses_others(node: Node, behind: Sequence[Node]) -> str | None:
+    if node.kind == "skip":
+        found = any(map(_shuffles, nodes_of(node)))
+    else:  # behind batch, it ends an epoch early
+        found = node.kind == "take" and _shuffles(node.inputs[0])
+    if not found:
         return None
     return (
-        "skip behind shuffle leaves out other examples in each epoch, such as those that you validate with: write "
-        ".split(0.9, seed=1), or skip before shuffle"
+        "take and skip behind shuffle choose other examples in each epoch, so that training sees those that you "
+        "validate with: write `train, val = data.split(0.8, seed=1)`, then shuffle train"
     )
 
 
@@ -280,5 +325,11 @@ def _draws(function: Any) -> bool:
 
 _Check: TypeAlias = "Callable[[Node, Sequence[Node]], str | None]"
 
-_CHECKS: tuple[_Check, ...] = (_shuffles_one_file, _shuffles_batches, _shuffles_epochs, _zips_orders)
-_OF_EPOCHS: tuple[_Check, ...] = (_keeps_draws, _skips_others)  # for recipes that run for several epochs
+_CHECKS: tuple[_Check, ...] = (
+    _shuffles_one_file,
+    _shuffles_few,
+    _shuffles_batches,
+    _shuffles_epochs,
+    _zips_orders,
+)
+_OF_EPOCHS: tuple[_Check, ...] = (_keeps_draws, _chooses_others)  # for recipes that run for several epochs

@@ -19,6 +19,8 @@ from pipeline.stages.run import Run
 # Types with items in memory, so reading them calls no user code.
 STORED = (list, tuple, range)
 
+_PLAIN = (bool, int, float, complex, str, bytes)
+
 
 class OfSequence(Node):
     """Items from a list, or from any object with a length and items.
@@ -59,6 +61,15 @@ class OfSequence(Node):
 
     def run_as(self) -> Node:
         return self._fetch or self
+
+    def is_plain(self) -> bool:
+        """Return whether the items are plain values, such as numbers and strings."""
+        if type(self.items) in (list, tuple):
+            return type(self.items[0]) in _PLAIN if self.items else False
+        return type(self.items) is range
+
+    def lends(self) -> bool:
+        return type(self.items) in (list, tuple)
 
     def length(self) -> int | None:
         return len(self.items)

@@ -86,7 +86,7 @@ class Each(OneForOne):
         self._own_seed = None if calls.seed is None else Seed(calls.seed, kind)
         self._seed = self._own_seed or nearest_seed(source) or Seed(None, kind)
         self._number = functions_below(source)
-        self._watch = Watch(kind, self.name, function)
+        self._watch = Watch(kind, self.name, function, source.lends())
         self.chosen = Chosen()
         super().__init__(source)
 

@@ -105,6 +105,10 @@ class Node:
         """The inputs that run with it; none for a full cache."""
         return self.inputs
 
+    def lends(self) -> bool:
+        """Return whether its elements are the user's own objects, which a function could change."""
+        return False
+
     def is_share(self) -> bool:
         """Return whether it is one of several shards for different processes."""
         return False

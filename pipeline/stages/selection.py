@@ -37,6 +37,9 @@ class Choice(OneInput):
     stage = ""
     counts: ClassVar[bool] = True
 
+    def lends(self) -> bool:
+        return self.source.lends()
+
     def goes_below(self, node: Node) -> bool:
         """Return whether the choice may be made among a node's inputs instead of its elements."""
         if isinstance(node, Each):

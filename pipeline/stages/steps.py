@@ -112,7 +112,7 @@ class Step:
                 continue
             if bell is not None and bell.raised:
                 raise _closed()
-            looked = self.watch.begin() if self.watch.due else None
+            looked = self.watch.begin(example) if self.watch.due else None
             began = clock()
             draw.number = number
             before, thread.draw = thread.draw, draw  # no call from here to the `try`
@@ -369,7 +369,7 @@ def called_with_each(
     found, thread = Kept(len(numbers), kept, empty or here.empty), this_thread
     error: Exception | None = None
     drawn = draw if isinstance(draw, Draw) else None
-    looked = step.watch.begin() if step.watch.due else None
+    looked = step.watch.begin(examples[0]) if examples and step.watch.due else None
     began = time.perf_counter()
     outer, thread.draw = thread.draw, draw  # no call from here to the `try`
     try:

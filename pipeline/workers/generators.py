@@ -14,7 +14,7 @@ import ctypes
 import os
 import random
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,10 @@ class _Generator:
     def state(self) -> bytes:
         """Return its state, for comparison."""
         raise NotImplementedError
+
+    def is_new(self) -> bool:
+        """Return whether nothing has been drawn since its library was imported."""
+        return True
 
 
 class _Python(_Generator):
@@ -100,6 +104,10 @@ class _NumPy(_Generator):
 
     def state(self) -> bytes:
         return self._found.tobytes() if self._in_place else repr(np.random.get_state(legacy=False)).encode()
+
+    def is_new(self) -> bool:
+        now, new = (each.get_state(legacy=False) for each in (self._numpy, self._numpy.RandomState()))
+        return bool(now["bit_generator"] == "MT19937" and now["state"]["pos"] == new["state"]["pos"])
 
 
 class _Torch(_Generator):
@@ -177,33 +185,74 @@ def scatter_generators() -> None:
 
 _told: set[Any] = set()  # functions already reported
 
+_MOST = 1 << 24  # bytes of an array to compare
+
+
+def _parts(example: Any) -> list[tuple[Any, bytes | None]]:
+    """Return an example's values, with the bytes of arrays, to see whether a function changes them."""
+    values = list(example.values()) if type(example) is dict else example
+    values = values if type(values) in (list, tuple) else [values]
+    return [(value, value.tobytes() if _is_comparable(value) else None) for value in values]
+
+
+def _is_comparable(value: Any) -> bool:
+    return type(value) is np.ndarray and not value.dtype.hasobject and value.nbytes <= _MOST
+
+
+def _are_changed(before: list[tuple[Any, bytes | None]], after: list[tuple[Any, bytes | None]]) -> bool:
+    return len(before) != len(after) or any(
+        value is not other or content != other_content
+        for (value, content), (other, other_content) in zip(before, after, strict=True)
+    )
+
+
+class _Before(NamedTuple):
+    """What a function might change in its first call."""
+
+    states: list[tuple[_Generator, bytes]]
+    example: Any
+    parts: list[tuple[Any, bytes | None]]
+
 
 class Watch:
-    """Warns if a user function uses shared generators in the user's own process.
+    """Warns if a user function, in the user's own process, uses shared generators or changes the user's examples.
 
     Args:
         kind, name: The step, such as "map", and the function's name.
         function: The function.
+        lent: True if it gets the user's own objects, such as a list's items.
 
     Attributes:
         due: True if it has not been checked yet.
     """
 
-    def __init__(self, kind: str, name: str, function: Any) -> None:
+    def __init__(self, kind: str, name: str, function: Any, lent: bool = False) -> None:
+        self._lent = lent
         self._kind, self._name, self._code = kind, name, getattr(function, "__code__", type(function))
         self.due = function is not None and self._code not in _told
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_code": None, "due": False}  # the copy is not in the user's process
 
-    def begin(self) -> list[tuple[_Generator, bytes]]:
-        """Return the states of the generators before the function's first call."""
+    def begin(self, example: Any) -> _Before:
+        """Return the states of the generators and of an example before the function's first call."""
         self.due = False
-        return [(each, each.state()) for each in _here.generators(every=False)]
+        states = [(each, each.state()) for each in _here.generators(every=False)]
+        return _Before(states, example, _parts(example) if self._lent else [])
 
-    def end(self, before: list[tuple[_Generator, bytes]]) -> None:
+    def end(self, found: _Before) -> None:
         """Report the function if it has changed them."""
+        if self._lent and _are_changed(found.parts, _parts(found.example)) and self._code not in _told:
+            _told.add(self._code)
+            tell(
+                _log,
+                f"{self._kind}({self._name}) changes its argument, which is yours: the next epoch gets the changed "
+                "one. Return a new array",
+            )
+        before = found.states
         used = [each.name for each, state in before if each.state() != state]
+        # The function's first call may have imported NumPy's, which is loaded lazily.
+        used += [each.name for each in _here.generators(every=False)[len(before) :] if not each.is_new()]
         if used and self._code not in _told:
             _told.add(self._code)
             tell(

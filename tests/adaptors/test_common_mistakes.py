@@ -57,6 +57,33 @@ def fails(number):
     raise ValueError(f"bad number {number}")
 
 
+def adds_one(array):
+    array += 1
+    return array
+
+
+def adds_two(array):
+    array += 2
+    return array.copy()
+
+
+def adds_key(example):
+    example["y"] = 0
+    return example
+
+
+def copies(example):
+    return {**example, "x": example["x"] + 1}
+
+
+def loaded(data, epochs):
+    torch()
+    loader = pipeline.torch.DataLoader(data)
+    for _ in range(epochs):
+        for _ in loader:
+            pass
+
+
 class Squares:
     def __len__(self):
         return 10
@@ -135,10 +162,27 @@ RAISES = {
         TypeError,
         "not single examples of arrays: add .batch(n)",
     ),
+    "a loader of numbers": (
+        lambda _: torch() and pipeline.torch.DataLoader(pipeline.dataset(range(9)).shuffle(seed=1)),
+        TypeError,
+        "not single examples of range: add .batch(n)",
+    ),
+    "a loader of words": (
+        lambda _: torch() and pipeline.torch.DataLoader(pipeline.dataset(["a", "b"]).take(1)),
+        TypeError,
+        "not single examples of list: add .batch(n)",
+    ),
+    "a loader of a torch Dataset": (
+        lambda _: torch() and pipeline.torch.DataLoader(torch().utils.data.TensorDataset(torch().ones(4))),
+        TypeError,
+        ": write pipeline.torch.dataset(...).batch(batch_size)",
+    ),
+    "a set": (lambda _: pipeline.dataset({3, 1}), TypeError, "dataset: a set has no order: pass sorted(x), got {"),
+    "a frozenset": (lambda _: pipeline.dataset(frozenset("a")), TypeError, "dataset: a frozenset has no order: pass"),
     "shuffle(seed=) of a stream": (
         lambda _: pipeline.dataset(stream).shuffle(seed=1),
         ValueError,
-        "is a stream: give a buffer_size, as in .shuffle(10_000, seed=1)",
+        "shuffle: stream is a stream: give a buffer_size, as in .shuffle(10_000, seed=1)",
     ),
     "shuffle(seed=) of lines": (
         lambda path: pipeline.text(one_file(path)).map(len).shuffle(seed=1),
@@ -255,6 +299,8 @@ def test_is_an_error(name, tmp_path):
 TWICE = "a second loop over this dataset gives the same order again. For another order in each epoch write `for i in"
 ONE_FILE = "shuffle=True orders files, and there is one, so it changes nothing: add .shuffle(10_000, seed=1)"
 
+SPLIT = "take and skip behind shuffle choose other examples in each epoch, so that training sees those that you"
+
 # Warnings, given once: the program, and the warning's text.
 WARNS = {
     "text of one file, shuffled": (
@@ -295,7 +341,37 @@ WARNS = {
     ),
     "validation by skip of a shuffle": (
         lambda _: [looped(SKIPPED.epoch(i)) for i in range(3)],
-        "skip behind shuffle leaves out other examples in each epoch",
+        f"list: {SPLIT}",
+    ),
+    "training by take of a shuffle": (lambda _: looped(numbers().shuffle().take(7).batch(2).repeat(3)), SPLIT),
+    "training by take in a loader": (lambda _: loaded(numbers().shuffle(seed=1).take(7).batch(7), 3), SPLIT),
+    "a buffer of an indexed dataset": (
+        lambda _: looped(pipeline.dataset(range(1000)).map(float).shuffle(10, seed=1).batch(100), 1),
+        "range: shuffle(10) mixes only 10 of 1,000 examples: this dataset is indexed, so .shuffle(seed=1) orders all",
+    ),
+    "a seed as the buffer": (
+        lambda _: [looped(SEEDED.epoch(i)) for i in range(3)],
+        "arrays: shuffle(42) mixes only 42 of 1,000 examples",
+    ),
+    "a new iterator in each step": (
+        lambda _: [next(iter(STEPS)) for _ in range(5)],
+        "range: each iter(dataset) begins again, and gave the same first element twice: keep one iterator",
+    ),
+    "a list's arrays that are changed": (
+        lambda _: looped(pipeline.dataset([np.zeros(2), np.ones(2)]).shuffle(seed=1).map(adds_one).repeat(2)),
+        "map(adds_one) changes its argument, which is yours: the next epoch gets the changed one. Return a new array",
+    ),
+    "the same in threads": (
+        lambda _: looped(pipeline.dataset([np.zeros(2)] * 4).map(adds_two, workers=2)),
+        "map(adds_two) changes its argument",
+    ),
+    "a list's dicts that are changed": (
+        lambda _: looped(pipeline.dataset([{"x": 1}, {"x": 2}]).map(adds_key)),
+        "map(adds_key) changes its argument",
+    ),
+    "a batch that is never full": (
+        lambda _: looped(numbers().batch(20, drop_remainder=True)),
+        "fill no batch and are dropped. To get them too, leave out drop_remainder=True",
     ),
     "examples that all fail": (
         lambda _: looped(FAILING, 2),
@@ -332,6 +408,8 @@ SHUFFLED, ORDERED, SKIPPED = (
     numbers().shuffle(seed=1).cache(),
     numbers().shuffle(seed=1).skip(2),
 )
+SEEDED = pipeline.arrays(np.arange(1000)).shuffle(42)
+STEPS = pipeline.dataset(range(10)).shuffle(seed=1).batch(2)
 
 
 def records(path):
@@ -370,7 +448,17 @@ FINE = {
     "one file and a buffer": lambda path: looped(pipeline.text(one_file(path), shuffle=True).shuffle(10, seed=1)),
     "an epoch twice": lambda _: [looped(numbers().shuffle(seed=1).epoch(1)) for _ in range(2)],
     "epochs": lambda _: [looped(EPOCHS.epoch(i)) for i in range(3)],
-    "a look at the first example": lambda _: [next(iter(EPOCHS)) for _ in range(3)],
+    "a look at the first example": lambda _: [next(iter(EPOCHS)) for _ in range(2)],
+    "a look, then a loop": lambda _: (next(iter(LOOK)), looped(LOOK)),
+    "take, shuffle": lambda _: looped(numbers().take(7).shuffle(seed=1).repeat(2)),
+    "batches of an epoch": lambda _: looped(numbers().shuffle(seed=1).batch(2).take(3).repeat(2)),
+    "take of one epoch": lambda _: looped(numbers().shuffle(seed=1).take(3)),
+    "a buffer of a tenth": lambda _: looped(pipeline.dataset(range(100)).shuffle(10, seed=1)),
+    "a buffer behind an order": lambda _: looped(pipeline.dataset(range(100)).shuffle(seed=1).shuffle(5, seed=1)),
+    "a buffer of a stream": lambda _: looped(pipeline.dataset(itertools.repeat(0, 100)).shuffle(5, seed=1)),
+    "a function that copies": lambda _: looped(pipeline.dataset([{"x": np.ones(2)}]).map(copies)),
+    "a change of rows of arrays": lambda _: looped(pipeline.arrays(np.ones((4, 2))).map(changes)),
+    "a change of the result of a function": lambda _: looped(numbers().map(np.ones).map(changes_too)),
     "batches of a sorted order": lambda _: looped(numbers().sort(5, lambda n: n).batch(2).shuffle(5, seed=1)),
     "examples and batches": lambda _: looped(numbers().shuffle(seed=1).batch(2).shuffle(5, seed=1)),
     "unbatch": lambda _: looped(numbers().batch(2).unbatch().shuffle(5, seed=1)),
@@ -393,7 +481,17 @@ FINE = {
     "close within a loop": lambda _: close_within(),
 }
 ONE_ORDER, ITSELF = numbers().shuffle(), numbers()
-EPOCHS = numbers().shuffle(seed=1).batch(2)
+EPOCHS, LOOK = numbers().shuffle(seed=1).batch(2), numbers().shuffle(seed=1).batch(2)
+
+
+def changes(array):
+    array += 3
+    return array
+
+
+def changes_too(array):
+    array += 4
+    return array
 
 
 def left_of(given):
@@ -421,7 +519,32 @@ def test_iterators_that_each_give_the_first_element(caplog):
         for _ in range(6):
             next(iter(data))
     (text,) = [text for text in caplog.messages if "begins again" in text]
-    assert text.endswith("each iter(dataset) begins again, and gave one element three times: keep one iterator")
+    assert text.endswith("each iter(dataset) begins again, and gave the same first element twice: keep one iterator")
+
+
+@pytest.mark.parametrize("data", ["data", "data.shard(of.id, of.num_workers)"])
+def test_each_worker_of_torchs_dataloader_would_read_all(data):
+    torch()
+    done = run_script(f"""
+import pipeline, torch.utils.data as torch_data
+data = pipeline.dataset(range(6)).batch(2)
+
+class Batches(torch_data.IterableDataset):
+    def __iter__(self):
+        of = torch_data.get_worker_info()
+        return iter({data})
+
+print(len(list(torch_data.DataLoader(Batches(), batch_size=None, num_workers=2, multiprocessing_context="fork"))))
+ours = torch_data.DataLoader(pipeline.torch.IterableDataset(data), batch_size=None, num_workers=2)
+print(len(list(ours)))
+""")
+    whole = data == "data"
+    assert done.stdout.split() == ["6" if whole else "3", "3"], done.stderr
+    text = (
+        "range: each of the 2 workers of torch's DataLoader reads the whole dataset: pass "
+        "pipeline.torch.IterableDataset(dataset), or write .shard(worker, workers)"
+    )
+    assert done.stderr.count(text) == (2 if whole else 0)
 
 
 def test_a_collate_fn_of_tensors_gets_what_the_dataset_gave():

@@ -51,7 +51,7 @@ WRONG = {
     ),
     "sample of a stream": (
         lambda: STREAM.sample([1]),
-        "sample: iterable is a stream: draw from pipeline.arrays.source.to_arrays",
+        "sample: stream is a stream: draw from pipeline.arrays.source.to_arrays",
     ),
     "shuffle of batches of workers": (lambda: NUMBERS.map(double, workers=2).batch(2).shuffle(), "workers make"),
     "weights below zero": (lambda: pipeline.mix([NUMBERS, NUMBERS], [1, -1]), "weights must be"),

@@ -157,7 +157,7 @@ def test_wrong_values():
         list(pipeline.dataset([{"x": 1}]).split(0.5, by="user")[0])
     with pytest.raises(TypeError, match=r"split: by must give texts, integers, or tuples of them, got float: 0\.5"):
         list(pipeline.dataset([0.5]).split(0.5, by=lambda each: each)[0])
-    with raises(InvalidArgumentError, "split(stratify=...): iterable is a stream: pass by= or neither"):
+    with raises(InvalidArgumentError, "split(stratify=...): numbers is a stream: pass by= or neither"):
         stream().split(0.5, stratify=abs)
     with raises(InvalidArgumentError, "split: the batches of batch(max_wait=...) depend on time"):
         pipeline.dataset(pipeline.FIFOQueue(3, "int64", shapes=[()])).batch(2, max_wait=1).split(0.5)

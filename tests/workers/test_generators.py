@@ -8,6 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 import pytest
 import worker_functions as functions
+from helpers import run_script
 
 import pipeline
 
@@ -87,6 +88,25 @@ def test_a_function_that_draws_in_the_program_is_reported_once(kind, function, n
     list(getattr(pipeline.dataset(range(9)), kind)(function))
     (told,) = caplog.messages
     assert told.startswith(f"{kind}(<lambda>) uses {names}, which your whole process shares")
+
+
+@pytest.mark.parametrize("draws", ["np.random.rand()", "np.random.default_rng(1).random()", "0"])
+@pytest.mark.parametrize("workers", [None, 2])
+def test_numpys_generator_is_watched_before_anything_imports_it(draws, workers):
+    """NumPy imports it at its first use, which may be in the function."""
+    script = f"""
+import numpy as np
+import pipeline
+
+def noisy(number):
+    return number + {draws}
+
+data = pipeline.dataset(range(100)).map(noisy, workers={workers})
+for epoch in range(3):
+    list(data.epoch(epoch))
+"""
+    told = run_script(script).stderr
+    assert told.count("map(noisy) uses NumPy's np.random, which your whole process shares") == ("rand()" in draws)
 
 
 def test_others_are_not_reported(caplog):

@@ -145,6 +145,8 @@ class FeedReport(NamedTuple):
 
 
 def _in_words(stage: Stage) -> Stage:
+    if stage.kind == "loop":
+        return dataclasses.replace(stage, settings={**stage.settings, "called": "batches counted"})
     return dataclasses.replace(stage, name=_IN_WORDS.get(stage.name, stage.name))
 
 

@@ -32,6 +32,11 @@ def note_pass(recipe: object, seconds: float, facts: Callable[[], LoopFacts]) ->
         _notes[recipe] = whole._replace(parts=parts, before=None)
 
 
+def forget_passes() -> None:
+    """Forget all earlier passes: a monitor is about those that begin within it."""
+    _notes.clear()
+
+
 def with_earlier(facts: LoopFacts, before: LoopFacts | None) -> LoopFacts:
     """Return the facts for a pass and earlier ones, as if it had begun earlier."""
     if before is None or [each.name for each in before.parts] != [each.name for each in facts.parts]:

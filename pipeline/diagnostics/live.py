@@ -187,7 +187,7 @@ class PrefetchMeter:
         return QueueStats(
             capacity=self._room,
             size=level,
-            closed=False,
+            closed=self._ready is _nothing,
             enqueued=taken + level,
             dequeued=taken,
             high_water=max(level, self._most),

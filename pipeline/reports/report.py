@@ -123,7 +123,10 @@ class Report:
         return f"<div>{short}{self.to_svg()}<details><summary>figures</summary>{full}</details></div>"
 
 
-NOTHING = "nothing to report: no queue or iterator is running"
+NOTHING = (
+    "Nothing to report: no queue or iterator is running.\n"
+    "Write `with iter(data) as batches:`, and print `batches.report()` after the loop."
+)
 
 
 def _stage_dict(stage: Stage) -> dict[str, Any]:

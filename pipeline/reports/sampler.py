@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from pipeline import dtypes
 from pipeline._meter import lock_delay
 from pipeline.diagnostics import live
+from pipeline.diagnostics.earlier import forget_passes
 from pipeline.logs import logger
 from pipeline.reports.collect import collect
 from pipeline.reports.looks import Look, Watch, look
@@ -92,6 +93,7 @@ class Sampler:
                 undo.callback(stop.set)
                 thread = threading.Thread(target=self._run, args=(stop,), name="pipeline-sampler", daemon=True)
                 thread.start()
+                forget_passes()
                 undo.callback(live.ended.leave, self)
                 live.ended.watchers.append(self)
                 self._stop, self._thread = stop, thread

@@ -45,6 +45,8 @@ CPU = Column("cpu", lambda stage: "" if stage.cpu is None else f"{stage.cpu:.1f}
 
 def _step(stage: Stage) -> str:
     """Return the user's name for a stage; their own loop is "your loop"."""
+    if called := stage.settings.get("called"):
+        return str(called)
     if stage.kind == "loop":
         return f"your loop ({printable(stage.name)})"
     return printable(f"{stage.kind} {stage.name}" if stage.kind in ("producer", "queue", "reader") else stage.name)
@@ -56,10 +58,11 @@ def _throughput(stage: Stage) -> str:
 
 
 def _held(tank: Tank) -> str:
-    """Return a queue's level, and how often it was empty or full, such as "0 of 2, empty 90%"."""
-    size, capacity = amount(tank.stats.size), amount(tank.stats.capacity)
+    """Return a queue's level until it ends, and how often it was empty or full, such as "0 of 2, empty 90%"."""
     word, part = max(("empty", tank.empty), ("full", tank.full), key=lambda each: each[1])
-    return f"{size} of {capacity}" + (f", {word} {part:.0%}" if part else "")
+    often = [f"{word} {part:.0%}"] if part else []
+    over = often and tank.stats.closed and not tank.stats.size
+    return ", ".join([*([] if over else [f"{amount(tank.stats.size)} of {amount(tank.stats.capacity)}"]), *often])
 
 
 STEP = Column("step", _step, left=True)

@@ -127,7 +127,9 @@ def _short(loop: Stage, seconds: float) -> _Remedy:
 def _of_loop(report: Report, loop: Stage) -> _Remedy:
     """Return the remedy for an iterator's bottleneck."""
     if not loop.elements:
-        return _Remedy(loop, "start", f"No element of '{loop.name}' has come yet.")
+        ended = f"'{loop.name}' is empty: it gave no example."
+        running = "No example has arrived yet: print the report after your loop."
+        return _Remedy(loop, "start", running if loop.state == "running" else ended)
     waits = loop.waits_in or 0.0
     consumer = 1 - waits
     busiest = _always_busy(report, loop)

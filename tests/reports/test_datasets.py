@@ -219,7 +219,7 @@ def test_an_element_that_has_not_come_yet():
     taker = threading.Thread(target=batches.__next__)
     taker.start()
     assert waiting.wait(LIMIT)
-    assert batches.report().verdict.text == "No element of 'numbers' has come yet."
+    assert batches.report().verdict.text == "No example has arrived yet: print the report after your loop."
     release.set()
     taker.join()
     batches.close()
@@ -439,6 +439,13 @@ def test_your_loop():
     assert (got.kind, got.stage, got.knob) == ("consumer", 99, "consumer")
     assert got.text.startswith("Bottleneck: your loop (90% of the time).")
     assert got.gain is None
+
+
+@pytest.mark.parametrize("state", ["running", "ended"])
+def test_no_example_so_far_and_none_at_all(state):
+    got = verdict(part(1, "decode", 0.1), waits_in=0.9, elements=0, state=state)
+    assert got.kind == "start"
+    assert ("is empty" in got.text) == (state == "ended")
 
 
 def test_a_function_in_your_own_thread():

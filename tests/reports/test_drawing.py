@@ -53,7 +53,7 @@ def test_a_report_is_drawn_as_it_was(loop):
 
 
 def test_a_picture_of_nothing():
-    assert "nothing to report" in pipeline.draw(Report(1.0, False, (), (), 2)).svg
+    assert "Nothing to report" in pipeline.draw(Report(1.0, False, (), (), 2)).svg
 
 
 def test_before_the_start_and_after_the_end():

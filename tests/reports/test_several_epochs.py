@@ -43,6 +43,19 @@ def test_short_epochs_are_judged_together():
     assert function.busy > 0.5
 
 
+def test_a_monitor_is_about_epochs_within_it():
+    data = pipeline.dataset(range(20)).map(fetch).batch(10)
+    list(data)
+    with pipeline.monitor(show=False) as monitor:
+        list(data)
+        (loop,) = (stage for stage in monitor.report().stages if stage.kind == "loop")
+        assert loop.elements == 2
+        list(data)
+        with iter(data) as batches:
+            list(batches)
+            assert batches.report().stages[-1].elements == 6
+
+
 def test_earlier_epochs_are_kept_as_one_sum():
     data = pipeline.dataset(range(4)).map(fetch).batch(2).prefetch(1)
     counts = []

@@ -22,6 +22,7 @@ _MOST = 64  # workers
 _NOTICED = 1.15  # a smaller speed-up is not promised as the least one
 _EXACT = 3.0  # smaller speed-ups are printed with a decimal
 _HALF = 0.5  # processors
+_HARDLY = 0.05  # share of the time at work: nothing that computes uses less, even on a busy machine
 _MUCH = 50e6  # bytes per second to and from processes: less takes them no noticeable time
 _HANDED_OVER = 1.15  # largest cost of handing over the GIL; `make verdicts` checks it
 _AT_ONCE = 1.2  # processors: threads wanting more run at the same time, so without the GIL
@@ -233,7 +234,7 @@ def activity(cpu: float, wanted: float, work: float) -> str:
     """
     if cpu > MOSTLY * work:
         return COMPUTES
-    return WAITS if wanted < MOSTLY * work else UNKNOWN
+    return WAITS if wanted < MOSTLY * work or cpu < _HARDLY * work else UNKNOWN
 
 
 def least_of(gain: float) -> float:

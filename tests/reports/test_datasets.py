@@ -592,6 +592,15 @@ def test_a_run_that_other_programs_starve_gets_no_promise():
     assert (got.knob, got.gain, got.least) == ("workers", None, None)
 
 
+def test_a_starved_function_that_hardly_computes_waits():
+    """Each wait ends with another one, for a processor."""
+    settings = {"in_workers": True, "made_by": "pipeline.threads"}
+    given = part(1, "decode", 0.98, settings=settings, threads=2, wanted=0.9, cpu=0.03)
+    got = verdict(given, waits_in=0.98, processors=2)
+    assert got.text.endswith("`decode` (2 workers, 98% busy, waiting for I/O). Try `workers=8`.")
+    assert (got.knob, got.value, got.gain) == ("workers", 8, None)
+
+
 def test_a_function_that_computes_and_is_starved_is_measured_again():
     pooled = {"settings": {"in_workers": True, "made_by": "pipeline.processes"}, "threads": 2}
     got = verdict(part(1, "decode", 0.98, **pooled, wanted=2.0, cpu=0.9), waits_in=0.98, processors=2)

@@ -222,6 +222,7 @@ class _Collector:
         change, times = self._since(number, Counts(*facts.taken)), facts.times
         waited = None if times.begun_at is None else _share(change.seconds, self.seconds)
         cpu, wanted = self._clocks(number)
+        called = {"called": f"your loop ({facts.name})"} if len(self.loops) > 1 else {}
         return Stage(
             number,
             "loop",
@@ -239,7 +240,7 @@ class _Collector:
             dropped=facts.dropped,
             first_s=None if times.first_at is None or times.begun_at is None else times.first_at - times.begun_at,
             age_s=None if times.begun_at is None else (times.ended_at or self.now.at) - times.begun_at,
-            settings={"kind": "dataset", "unit": facts.unit, "passes": facts.passes},
+            settings={"kind": "dataset", "unit": facts.unit, "passes": facts.passes} | called,
         )
 
     # Figures for the stages

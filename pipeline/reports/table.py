@@ -45,10 +45,8 @@ CPU = Column("cpu", lambda stage: "" if stage.cpu is None else f"{stage.cpu:.1f}
 
 def _step(stage: Stage) -> str:
     """Return the user's name for a stage; their own loop is "your loop"."""
-    if called := stage.settings.get("called"):
-        return str(called)
     if stage.kind == "loop":
-        return f"your loop ({printable(stage.name)})"
+        return printable(str(stage.settings.get("called", "your loop")))
     return printable(f"{stage.kind} {stage.name}" if stage.kind in ("producer", "queue", "reader") else stage.name)
 
 

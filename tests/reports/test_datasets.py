@@ -353,6 +353,17 @@ def test_a_monitor_keeps_what_has_ended():
     assert rows(sampler.report()).count(("loop", "numbers")) == 2
 
 
+def test_loops_are_named_if_there_are_several():
+    first = iter(pipeline.dataset(numbers).batch(4))
+    next(first)
+    assert "\nyour loop " in str(first.report())
+    with iter(pipeline.arrays(np.arange(8)).batch(4)) as second:
+        next(second)
+        assert "\nyour loop (numbers) " in str(pipeline.report())
+        assert "\nyour loop (arrays) " in str(pipeline.report())
+    first.close()
+
+
 def test_metrics():
     client = pytest.importorskip("prometheus_client")
 
@@ -403,7 +414,7 @@ def test_the_environment_asks_for_a_monitor():
         timeout=LIMIT,
         check=True,
     )
-    assert "your loop (range)" in done.stderr
+    assert "your loop" in done.stderr
 
 
 # Verdicts on hand-made models

@@ -7,8 +7,6 @@ importable name, so cloudpickle sends their code.
 from __future__ import annotations
 
 import copyreg
-import functools
-import hashlib
 import importlib
 import io
 import pickle
@@ -50,8 +48,12 @@ def _by_name(value: Any) -> tuple[bytes, set[str]]:
     return file.getvalue(), pickler.modules
 
 
-# Twice as fast as blake2b on processors with instructions for it.
-_hash = functools.partial(hashlib.sha1, usedforsecurity=False)
+def _hash(data: bytes = b"") -> Any:
+    """Return the SHA-1 of bytes: twice as fast as blake2b on processors with instructions for it."""
+    import hashlib  # 3 ms, as it loads OpenSSL; programs without worker processes skip it
+
+    return hashlib.sha1(data, usedforsecurity=False)
+
 
 # Longest pickle without a memo. Objects that refer to one object twice write it twice, and so on.
 _LONGEST_DIGESTED = 1 << 30
@@ -95,7 +97,8 @@ def digest(function: Any) -> tuple[bytes, set[str]] | None:
 
 def hashed(data: bytes) -> bytes:
     """Return a digest of bytes."""
-    return _hash(data).digest()
+    found: bytes = _hash(data).digest()
+    return found
 
 
 def check(function: Any) -> None:

@@ -125,6 +125,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._interrupted = False  # an exception may have left the stream at any position after `_made`
         self._loaded: dict[str, Any] | None = None  # a loaded state, until the stream is open
         self._loops: mistakes.Loops | None = None  # over the dataset, unless a certain epoch was requested
+        self._resumed = False  # it began at a loaded state
         self._in_loop = False  # a `for` loop has begun; it ends if its own thread closes the iterator
         self._late = False  # an earlier loop has read a single-pass source to its end
         self._over = False
@@ -374,7 +375,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
             self._before = passes_before(self._node)
             self._late = mistakes.were_read(self._node)
             mistakes.look(self._node, self._epoch, self._name)
-            if self._loops is not None and self._loaded is None:
+            self._resumed = self._loaded is not None
+            if self._loops is not None and not self._resumed:
                 self._loops.begin(self._node, self._name)
         self._interrupted = True
         if any(each.starts_runners for each in running(self._node)):  # also for sources opened later
@@ -431,7 +433,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         if stream is None:
             return
         if self._loops is not None:
-            self._loops.end(self._handed)
+            self._loops.end(self._handed, self._resumed)
         self._run.clock.stop()
         try:
             stream.close()

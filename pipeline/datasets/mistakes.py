@@ -37,22 +37,23 @@ class Loops:
     Attributes:
         ended: True if a loop has ended after several elements.
         told: True if the user was warned about the next loop's equal order.
-        firsts: Number of loops that ended after one element.
+        firsts: Number of loops that ended after the first element.
     """
 
     def __init__(self) -> None:
         self.ended = self.told = False
         self.firsts = 0
 
-    def end(self, gave: int) -> None:
+    def end(self, gave: int, resumed: bool) -> None:
         """Note a loop's end.
 
         Args:
             gave: Number of elements it returned.
+            resumed: True if it began at a loaded state.
         """
         if gave > 1:
             self.ended = True
-        elif gave:
+        elif gave and not resumed:
             self.firsts += 1
 
     def begin(self, node: Node, name: str) -> None:

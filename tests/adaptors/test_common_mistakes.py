@@ -449,6 +449,7 @@ FINE = {
     "an epoch twice": lambda _: [looped(numbers().shuffle(seed=1).epoch(1)) for _ in range(2)],
     "epochs": lambda _: [looped(EPOCHS.epoch(i)) for i in range(3)],
     "a look at the first example": lambda _: [next(iter(EPOCHS)) for _ in range(2)],
+    "resumed for one element": lambda _: [next(resumed(RESUMED)) for _ in range(4)] and looped(RESUMED),
     "a look, then a loop": lambda _: (next(iter(LOOK)), looped(LOOK)),
     "take, shuffle": lambda _: looped(numbers().take(7).shuffle(seed=1).repeat(2)),
     "batches of an epoch": lambda _: looped(numbers().shuffle(seed=1).batch(2).take(3).repeat(2)),
@@ -482,6 +483,14 @@ FINE = {
 }
 ONE_ORDER, ITSELF = numbers().shuffle(), numbers()
 EPOCHS, LOOK = numbers().shuffle(seed=1).batch(2), numbers().shuffle(seed=1).batch(2)
+
+RESUMED = numbers().shuffle(seed=1).batch(2)
+
+
+def resumed(data):
+    iterator = iter(data)
+    iterator.load_state_dict(advanced(data.epoch(0)).state_dict())
+    return iterator
 
 
 def changes(array):

@@ -421,7 +421,7 @@ def test_stateful_checkpoints(tmp_path):
 def test_what_a_newcomer_passes():
     with pytest.raises(TypeError, match=r"DataLoader takes batches: .* add \.batch\(n\)"):
         pt.DataLoader(pipeline.arrays(np.arange(3)))
-    with pytest.raises(TypeError, match=r"DataLoader takes batches: .*: write pipeline\.torch\.dataset\(\.\.\.\)\.batch"):
+    with pytest.raises(TypeError, match=r"takes batches: .*: write pipeline\.torch\.dataset\(\.\.\.\)\.batch"):
         pt.DataLoader(torch.utils.data.TensorDataset(torch.ones(3)))
     with pytest.raises(TypeError, match="IterableDataset takes a dataset of batches"):
         pt.IterableDataset([1, 2])

@@ -25,6 +25,7 @@ def test_chains_of_three_queues(seed):
 
 @pytest.mark.parametrize("seed", range(1, 3))
 def test_sessions_with_runners_and_coordinators(seed):
+    pytest.importorskip("google.protobuf", reason="monitored sessions need protobuf")
     with Hurried():
         ledger = session.run(seed, COUNT)
     assert len(ledger.stored) + len(ledger.refused) <= COUNT

@@ -25,7 +25,7 @@ _BACKENDS = ". Keras needs a backend: install jax, torch or tensorflow, and set 
 
 keras: Any = needs("keras", "pipeline.keras", hint=_BACKENDS)
 
-# Maximum first batches to keep per epoch, because Keras inspects some before it starts.
+# Maximum number of first batches to keep per epoch, because Keras inspects some before it starts.
 _KEPT = 8
 
 Names = str | Sequence[str] | None

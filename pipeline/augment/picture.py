@@ -88,7 +88,7 @@ def _picture(data: Any, who: str) -> tuple[NDArray[Any], float]:
 
 
 def ratio_for(tall: float, wide: float, height: int, width: int) -> int:
-    """Return the factor by which to shrink a JPEG file so that a box keeps at least its result's pixels."""
+    """Return the factor by which to shrink a JPEG file so that a box keeps as many pixels as its result."""
     ratio = 1
     while ratio < 8 and tall // (2 * ratio) >= height and wide // (2 * ratio) >= width:
         ratio *= 2

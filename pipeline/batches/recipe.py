@@ -24,7 +24,7 @@ from pipeline.stages.pool import Shuffle
 from pipeline.stages.prefetch import Prefetched
 from pipeline.stages.unbatch import Unbatch
 
-# Maximum blocks and examples that a thread makes ahead.
+# Maximum numbers of blocks and examples that a thread makes ahead.
 _BLOCKS, _EXAMPLES = 2, 32
 
 # Rows per turn for a table in a join.

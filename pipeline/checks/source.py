@@ -44,7 +44,7 @@ def check_source(
 ) -> Checked:
     """Check that a source keeps the promises that datasets rely on.
 
-    Runs all checks of `check_resume`, on the source alone and behind `map` and `shuffle`, and:
+    Runs all checks of `check_resume`, on the source alone and before `map` and `shuffle`, and:
 
     - "rows": writing into one example or batch changes no other.
     - "batch": a batch contains the same examples as a loop over them.
@@ -179,7 +179,7 @@ class SourceTrial:
 
     @functools.cached_property
     def elements(self) -> list[Any]:
-        """The examples without options."""
+        """Return the examples of the source made without options."""
         return self.taken(self.make())
 
     def taken(self, data: Dataset[Any]) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 def _dtypes(names: str) -> str:
-    """Return each name, and the same in tf.dtypes."""
+    """Return each name twice: bare, and in tf.dtypes."""
     return " ".join(f"{name} dtypes.{name}" for name in names.split()) + " "
 
 

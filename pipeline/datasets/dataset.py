@@ -853,7 +853,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         """Return the epoch's element number `index`.
 
         Raises:
-            IndexError: There is no such element. TypeError: The dataset is not indexed, or `index` is not an integer.
+            IndexError: There is no such element.
+            TypeError: The dataset is not indexed, or `index` is not an integer.
         """
         return self._elements([index]).first()  # type: ignore[no-any-return]
 

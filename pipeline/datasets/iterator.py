@@ -801,8 +801,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
     def report(self) -> Report:
         """Report what each step of your dataset does, which one is the bottleneck, and what to change.
 
-        `print(iterator.report())` shows a table. A short pass is judged together with the short passes over the same
-        dataset before it. docs/monitoring.md explains the report.
+        `print(iterator.report())` shows the verdict and one row per step. A short pass is judged together with the
+        short passes over the same dataset before it. docs/monitoring.md explains the report.
 
         Thread safety: you may call it from any thread, at any time.
         """

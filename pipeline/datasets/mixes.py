@@ -315,7 +315,7 @@ def delivered(node: Node, mix: Mix, state: Any) -> Any:
 
 
 def _holds_back(node: Node, mix: Mix) -> bool:
-    """Return whether a step behind a mix delays elements instead of passing on each at once."""
+    """Return whether a step after a mix delays elements instead of passing on each at once."""
     node = arranged(node)
     while node.written is not mix.written:
         one_by_one = isinstance(node, (Each, Shard, Sliced, Enumerated, Unbatch)) or node.kind in _PASSED

@@ -103,7 +103,8 @@ class ReplayBuffer(Dataset[Any]):
             InvalidArgumentError, TypeError: The example does not fit the first one, or the priority is wrong.
             OverflowError: A number does not fit the first example's dtype.
             ResourceExhaustedError: There is not enough memory for `capacity` examples like the first.
-            DeadlineExceededError: The time is up. CancelledError: The buffer is closed.
+            DeadlineExceededError: The time is up.
+            CancelledError: The buffer is closed.
         """
         if self._tree is None and priority is not None:
             raise self._without_priorities()
@@ -194,7 +195,8 @@ class ReplayBuffer(Dataset[Any]):
 
         Raises:
             InvalidArgumentError: It is not such a state, or its examples do not match this buffer's.
-            ResourceExhaustedError: There is not enough memory. CancelledError: The buffer is closed.
+            ResourceExhaustedError: There is not enough memory.
+            CancelledError: The buffer is closed.
         """
         inserted, sampled, columns, first = contents_of(state, self.name)
         count = min(self.capacity, len(columns[0]) if columns else 0)
@@ -254,7 +256,8 @@ class ReplayBuffer(Dataset[Any]):
             folder: The folder.
 
         Raises:
-            NotFoundError: There are no saved contents. DataLossError: They are damaged.
+            NotFoundError: There are no saved contents.
+            DataLossError: They are damaged.
             InvalidArgumentError, ResourceExhaustedError, CancelledError: As `load_state_dict`.
         """
         self.load_state_dict(load_contents(os.path.expanduser(local_path(folder, f"'{self.name}': load: folder"))))

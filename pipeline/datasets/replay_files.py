@@ -73,7 +73,8 @@ def load_contents(folder: str) -> dict[str, Any]:
     """Return the state written by `save_contents`.
 
     Raises:
-        NotFoundError: There is no state. DataLossError: A file is missing or damaged.
+        NotFoundError: There is no state.
+        DataLossError: A file is missing or damaged.
     """
     if not os.path.isfile(os.path.join(folder, _STATE)):
         raise NotFoundError(None, None, f"load: there are no contents of a replay buffer in '{folder}'")

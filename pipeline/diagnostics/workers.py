@@ -113,7 +113,7 @@ class WorkerGroup:
         return "its thread reached the end of its"
 
     def place(self, number: int) -> str:
-        """Return a thread's place for a traceback note: for a loop the user's input, not our thread."""
+        """Return the name of a thread for a traceback note; for a loop, that of the user's input."""
         if self.of_loop and self.ops:
             return f"'{self.ops[(number - 1) % len(self.ops)].rpartition('<locals>.')[2]}' of '{self.name}'"
         return f"thread {number} of the QueueRunner of '{self.name}'"

@@ -18,7 +18,8 @@ _BLOCK = tarfile.BLOCKSIZE
 _HEADER_BYTES = 1 << 20
 _HEADERS = 100
 
-# Maximum zeros at an archive's end, even if the limit for its files is lower: archives are written in large blocks.
+# Maximum number of zero bytes at an archive's end, even if the limit for its files is lower: archives are written in
+# large blocks.
 _LEAST_LIMIT = 1 << 24
 
 _LENGTH = re.compile(rb"(\d{1,9}) ")

@@ -78,7 +78,7 @@ class Schema:
         self._file = _POOL.FindFileByName(self._name)
 
     def message(self, declared: type[_T]) -> type[_T]:
-        """Return the class of the message that is named as a class; a decorator, which keeps the docstring."""
+        """Decorate a class: return protobuf's class for the message of that name, with the same docstring."""
         descriptor = self._file.message_types_by_name[declared.__name__]
         made: type[_T] = _class(descriptor, declared.__module__, "", declared.__doc__)
         return made

@@ -9,7 +9,7 @@ from pipeline.errors import StateMismatchError, told
 from pipeline.files.identity import NAMES
 from pipeline.orders.seeds import given_seed
 
-# Maximum differences in a message; each of many files may have changed.
+# Maximum number of differences in a message; each of many files may have changed.
 _SHOWN = 20
 
 

@@ -109,8 +109,8 @@ class ArrowForm:
 class RowsForm(ArrowForm):
     """Makes blocks from a stream of Python rows, as from a generator, or after a `map` or `filter`.
 
-    As Arrow, the library would make a table per row from its values. An empty list and a missing value have no type
-    there, so the next row would not fit; and images would be encoded again.
+    With the Arrow format, the library would make a table from each row's values. Empty lists and missing values have
+    no type there, so the next row would not fit; images would also be encoded again.
     """
 
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:

@@ -11,7 +11,7 @@ from pipeline.stages.kept_rows import KeptRows
 
 
 class Writes(Protocol):
-    """A writing stream."""
+    """A stream that writes elements into the cache."""
 
     def stop_writing(self) -> None:
         """Keep all computed elements, and stop writing."""

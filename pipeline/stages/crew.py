@@ -42,7 +42,7 @@ _CANCELLED = 9  # limit for how often workers may cancel the same work
 _CHUNK_BYTES = 4 << 20  # limit for a chunk's results
 _BUFFER_BYTES = 128 << 20  # limit for waiting results
 
-# Seconds for inputs taken together. This limits how long results wait.
+# Seconds for which inputs are collected before they are sent. This limits how long results wait.
 _INPUT_SECONDS = 0.004
 
 # Steps are sent to workers without their seeds, so they are equal in each epoch.

@@ -56,9 +56,9 @@ def processes(
 ) -> Processes:
     """Run functions in processes, as `workers=` for `map`, `filter`, `flat_map`.
 
-    Use processes for Python functions at a module's top level. Start your
-    program under `if __name__ == "__main__":`: each process imports it. They
-    end with a `with` block, or after a minute without work.
+    Use processes for functions that compute in Python. Put your program's
+    code under `if __name__ == "__main__":`, because each process imports it.
+    Processes end with a `with` block, or after a minute without work.
 
     Args:
         count: Number of processes; by default one per processor.

@@ -40,7 +40,7 @@ _PATIENCE, _WARNED = (4, 128), (64, 1024)
 
 
 class Choice(NamedTuple):
-    """Workers.
+    """A kind of workers, and their number.
 
     Attributes:
         kind: HERE (the loop's thread), THREADS or PROCESSES.

@@ -55,12 +55,12 @@ def _hash(data: bytes = b"") -> Any:
     return hashlib.sha1(data, usedforsecurity=False)
 
 
-# Longest pickle without a memo. Objects that refer to one object twice write it twice, and so on.
+# Longest pickle without a memo: an object referred to twice is written twice, so nested ones grow exponentially.
 _LONGEST_DIGESTED = 1 << 30
 
 
 class _Sink:
-    """A file that gives what is written to a function."""
+    """A file that passes everything written to it to a function."""
 
     def __init__(self, take: Callable[[Any], object]) -> None:
         self._take, self._size = take, 0

@@ -48,7 +48,7 @@ class Starter:
         self._modules: set[str] = set()  # modules of its functions
 
     def need(self, modules: Collection[str]) -> None:
-        """Note the modules with the functions."""
+        """Add modules that later workers import first, because they define functions."""
         self._modules.update(modules)
 
     def worker(self, name: str) -> Worker:

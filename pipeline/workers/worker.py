@@ -62,7 +62,7 @@ _UNDER_GUARD = (
 
 
 class Unknown(Exception):
-    """A function cannot be made in a worker. Its cause is the reason."""
+    """A worker could not make a function. `__cause__` gives the reason."""
 
 
 class Unreadable(Exception):

@@ -238,7 +238,7 @@ def _part(crop: Any) -> Part:
 
 
 def _ratio(data: bytes, min_size: Any) -> int:
-    """Return the largest ratio for a minimum number of pixels."""
+    """Return the largest factor by which a JPEG may be shrunk and keep `min_size`."""
     if not isinstance(min_size, (Sequence, np.ndarray)) or isinstance(min_size, (str, bytes)) or len(min_size) != 2:
         raise invalid(f"decode_jpeg: min_size must be (height, width), not {min_size!r:.80}")
     height, width = (integer(each, "decode_jpeg: min_size") for each in min_size)

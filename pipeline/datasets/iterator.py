@@ -273,6 +273,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
                 raise DeadlineExceededError(None, None, text)
             self._interrupted = True
             block = stream.take(1)
+            if self._closed:
+                self._run.clock.stop()  # as `close` is about to
             if self._closed or self._run.clock.stops_with is not None:
                 self._run.clock.check()
             if block is None:
@@ -573,8 +575,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
         """
         self._informed.add(get_ident())
         self._closed = True
-        self._note_end()
         self._run.clock.stop()
+        self._note_end()
         serving = this_thread.serving
         if self._owner == get_ident() or (serving is not None and serving is self._run.clock):
             return

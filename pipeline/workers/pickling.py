@@ -48,13 +48,6 @@ def _by_name(value: Any) -> tuple[bytes, set[str]]:
     return file.getvalue(), pickler.modules
 
 
-def _hash(data: bytes = b"") -> Any:
-    """Return the SHA-1 of bytes: twice as fast as blake2b on processors with instructions for it."""
-    import hashlib  # 3 ms, as it loads OpenSSL; programs without worker processes skip it
-
-    return hashlib.sha1(data, usedforsecurity=False)
-
-
 # Longest pickle without a memo: an object referred to twice is written twice, so nested ones grow exponentially.
 _LONGEST_DIGESTED = 1 << 30
 
@@ -72,8 +65,8 @@ class _Sink:
         self._take(data)
 
 
-def _scanned(value: Any, take: Callable[[Any], object]) -> set[str] | None:
-    """Pickle as `_by_name`, and give the bytes to a function; return the modules, or None if this does not work.
+def scanned(value: Any, take: Callable[[Any], object]) -> set[str] | None:
+    """Pickle by name, and give the bytes to a function; return the modules, or None if this does not work.
 
     Without a memo of the objects that were pickled, 128 MiB of strings take 0.04 s instead of 0.5.
     """
@@ -88,22 +81,9 @@ def _scanned(value: Any, take: Callable[[Any], object]) -> set[str] | None:
     return pickler.modules if _reachable(pickler.modules) else None
 
 
-def digest(function: Any) -> tuple[bytes, set[str]] | None:
-    """Return a digest of a function's contents, and its modules; None if it cannot be sent by name."""
-    made = _hash()
-    modules = _scanned(function, made.update)
-    return None if modules is None else (made.digest(), modules)
-
-
-def hashed(data: bytes) -> bytes:
-    """Return a digest of bytes."""
-    found: bytes = _hash(data).digest()
-    return found
-
-
 def check(function: Any) -> None:
     """Raise the errors of `pickled`."""
-    if _scanned(function, len) is None:
+    if scanned(function, len) is None:
         pickled(function, "the function")
 
 

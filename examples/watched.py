@@ -40,9 +40,10 @@ def main(folder=None):
         trace = pipeline.trace(folder / "trace.json.gz").start()
     first = run(None, folder)
     print(first.verdict.text)
-    second = run(first.verdict.value, folder)
+    workers = first.verdict.value or 4
+    second = run(workers, folder)
     seconds = [report.seconds for report in (first, second)]
-    print(f"{first.verdict.knob}={first.verdict.value}: {seconds[0] / seconds[1]:.1f} times as fast")
+    print(f"{first.verdict.knob}={workers}: {seconds[0] / seconds[1]:.1f} times as fast")
     if folder:
         trace.stop()
         print("written:", *sorted(path.name for path in folder.iterdir()))

@@ -7,7 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics.wording import count
-from pipeline.reports.advice import MEASURE_AGAIN
+from pipeline.reports.advice import ALL_COMPILED, MEASURE_AGAIN, TOO_SMALL, made_by, taken
 from pipeline.reports.model import Stage, Verdict
 from pipeline.reports.report import Report as Run
 from pipeline.reports.words import wrapped
@@ -20,6 +20,7 @@ _IN_WORDS = {"_contents": "read", "_decoded": "decode"}
 # Proposals in the verdict for programs rather than for the command line.
 _FOR_PROGRAMS = re.compile(r"\. (?:Try|If|To|They|It|Its|All|A|The|Move|Faster|Let|Read|Work) .*", re.DOTALL)
 _LESS_PARSING = "fewer columns or a format that needs less parsing"
+_ALIKE = 0.5  # a step with this part of the longest one's time is a bottleneck, too
 LONG_ENOUGH = 3.0  # seconds after which a run's verdict no longer varies between runs
 SHORT = 1.0  # seconds: shorter runs have no table
 
@@ -117,7 +118,7 @@ class FeedReport(NamedTuple):
                 f"Too short to judge ({self.seconds:.2f} s): let it run for {LONG_ENOUGH:.0f} s or more, by --epochs."
             )
             return text, "--epochs"
-        if verdict.text.endswith(MEASURE_AGAIN):
+        if verdict.text.endswith(MEASURE_AGAIN) or ALL_COMPILED in verdict.text:
             return verdict.text, None
         begins = _FOR_PROGRAMS.sub("", verdict.text.removesuffix("."))
         for name, words in _IN_WORDS.items():
@@ -127,21 +128,35 @@ class FeedReport(NamedTuple):
         if verdict.kind == "pool":
             return f"{begins}. A smaller --min-after-dequeue starts sooner and shuffles less.", "--min-after-dequeue"
         if verdict.kind == "prefetch":
-            capacity = 2 * self.settings["capacity"]
-            return f"{begins}. Try --capacity {capacity}.", "--capacity"
-        if verdict.kind == "step":
-            if _SHUFFLES not in begins:
-                return f"{begins}. Your files keep up with it.", None
-            return f"{begins}. If the order does not matter, try --no-shuffle.", "--no-shuffle"
-        if verdict.kind == "source":
-            helps = _LESS_PARSING if ", computing)" in begins else "faster files"
-            return f"{begins}. One thread reads: {helps} help.", None
+            if TOO_SMALL in verdict.text:
+                return f"{begins}. {TOO_SMALL}: try a larger --batch-size.", "--batch-size"
+            return f"{begins}. Try --capacity {2 * self.settings['capacity']}.", "--capacity"
+        if verdict.kind in ("source", "step"):
+            return self._of_reading(verdict.kind, begins)
         if threads < self.run.processors:
             return f"{begins}. Try --threads {min(2 * threads, self.run.processors)}.", "--threads"
         return (
             f"{begins}. All {self.run.processors} processors have a thread: faster files or fewer columns help.",
             None,
         )
+
+    def _of_reading(self, kind: str, begins: str) -> tuple[str, str | None]:
+        """Return the advice about a source or a step of its thread, and the option."""
+        if pair := self._sharing():
+            return f"Bottleneck: {pair} share one thread.", None
+        if kind == "source":
+            helps = _LESS_PARSING if ", computing)" in begins else "faster files"
+            return f"{begins}. One thread reads: {helps} help.", None
+        if _SHUFFLES not in begins:
+            return f"{begins}. Your files keep up with it.", None
+        return f"{begins}. If the order does not matter, try --no-shuffle.", "--no-shuffle"
+
+    def _sharing(self) -> str:
+        """Return the two longest steps in one thread with their shares; "" if one of them takes most of its time."""
+        parts = sorted((each for each in self.run.stages if taken(each) and not made_by(each)), key=taken, reverse=True)
+        if len(parts) < 2 or taken(parts[1]) < _ALIKE * taken(parts[0]):
+            return ""
+        return " and ".join(f"`{_in_words(each).name}` {taken(each):.0%}" for each in parts[:2])
 
 
 def _in_words(stage: Stage) -> Stage:

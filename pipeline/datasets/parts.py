@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import types
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +14,9 @@ from pipeline.diagnostics.frames import is_running
 from pipeline.diagnostics.live import PartFacts
 from pipeline.stages.node import Node
 from pipeline.stages.run import Measured
+
+_LAMBDA = "<lambda>"
+_OF_CSV = (".csv", ".tsv")  # in the names of CSV files
 
 
 def facts_of_parts(
@@ -31,6 +36,15 @@ def facts_of_parts(
         found[summed.number] = _facts(summed, node, "step", "checksum", last, 0)
         last = [summed.number]
     return list(found.values()), last
+
+
+def _with_line(node: Node) -> str:
+    """Return a name for one of several lambdas: its file and line."""
+    function = node.functions()[0]
+    if not isinstance(function, types.FunctionType):  # such as a compiled one
+        return _LAMBDA
+    code = function.__code__
+    return f"{_LAMBDA} at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
 
 
 def unit_of(node: Node) -> str:
@@ -69,7 +83,9 @@ def _visit(
     if own is None:
         return inputs
     label = own.label
-    if branch and same[node.stage, label] > 1:
+    if label == _LAMBDA and same[node.stage, label] > 1:
+        label = _with_line(node)
+    elif branch and same[node.stage, label] > 1:
         label = f"{label} ({branch})"
     found[own.number] = _facts(own, node, node.stage, label, inputs, count or workers)
     return [own.number]
@@ -81,6 +97,9 @@ def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], w
     settings: dict[str, Any] = {"in_workers": executor is not None, "unit": unit_of(node), "call": node.kind}
     if kind == "source":
         settings["source"] = node.kind
+        files = node.files()
+        settings["reads_files"] = len(files) > 0
+        settings["csv_lines"] = node.kind == "text" and any(each in name for name in files[:1] for each in _OF_CSV)
     if node.functions():
         settings["functions"] = True
     if node.takes_workers:

@@ -15,8 +15,8 @@ MOSTLY = 0.5  # share of the time
 HOGGED = 0.7  # share of the time with the GIL held by some thread
 
 _TRIFLE = 10e-6  # seconds: handing a shorter call to a worker costs about as much as the call
-_SHORT = 20e-6  # seconds: for a shorter call, processes gain at most `_OF_SHORT`
-_OF_SHORT = 1.5
+_SHORT = 20e-6  # seconds: for a shorter call, processes gain at most `OF_SHORT`
+OF_SHORT = 1.5
 _MOST_AT_ONCE = 4  # largest factor for the number of workers
 _MOST = 64  # workers
 _NOTICED = 1.15  # a smaller speed-up is not promised as the least one
@@ -24,13 +24,20 @@ _EXACT = 3.0  # smaller speed-ups are printed with a decimal
 _HALF = 0.5  # processors
 _HARDLY = 0.05  # share of the time at work: nothing that computes uses less, even on a busy machine
 _MUCH = 50e6  # bytes per second to and from processes: less takes them no noticeable time
+_QUICK = 2e-3  # seconds: for shorter calls, pickling their arguments counts
+_MUCH_OF_SHORT = 1e6  # bytes per second of such calls
 _HANDED_OVER = 1.15  # largest cost of handing over the GIL; `make verdicts` checks it
 _AT_ONCE = 1.2  # processors: threads wanting more run at the same time, so without the GIL
+
+_ALL = 0.85  # processors: threads using less are not limited by the GIL
+_PART = 0.3  # processors: a function using less does not compute much
 
 COMPUTES, WAITS, UNKNOWN = ", computing", ", waiting for I/O", ""
 UNEQUAL = "They wait for the slowest, as examples take unequal time"
 UNLESS = ", unless they wait for one lock, disk or server"
 MEASURE_AGAIN = "Measure again while they are free."
+TOO_SMALL = "The batches are too small for a thread of their own"
+ALL_COMPILED = "No step stands out; all are compiled."
 LESS_WORK = "To go faster, do less work per example."
 
 
@@ -40,17 +47,22 @@ class Offer(NamedTuple):
     Attributes:
         value: The number.
         knob: The argument to write.
-        most: The largest possible speed-up.
-        gain, least: The largest and smallest speed-up to promise; None if it is unknown whether the function computes.
+        most, least: The largest and smallest speed-up to promise.
         text: The advice as a sentence.
+        either: True if the text has two kinds of workers.
     """
 
     value: int
     knob: str
     most: float
-    gain: float | None
-    least: float | None
+    least: float
     text: str
+    either: bool
+
+    @property
+    def advised(self) -> int | None:
+        """The number; None if the kind of workers is open."""
+        return None if self.either else self.value
 
 
 def of_files(slow: Stage, how: str) -> str:
@@ -81,24 +93,27 @@ def too_brief(report: Report, slow: Stage, share: float) -> str:
     if not (at_work or processes):
         takes += ", too short for workers"
     if slow.kind == "source":
-        return f"{takes}. {LESS_WORK}"
+        return f"{takes}."
     if batches:
         return f"{takes}. To go faster, make larger batches."
-    return f"{takes}. {_for_batches(report, slow)}{_OR_PROCESSES if processes else ''}."
+    if _reads_csv_lines(report, slow):
+        return f"{takes}. Read the columns by `pipeline.csv(path, names=[...])`: its rows are dicts."
+    return f"{takes}. {_for_batches(slow)}{OR_PROCESSES if processes else ''}."
 
 
-_OR_PROCESSES = f", or try `workers=pipeline.processes(2)`: up to {_OF_SHORT} times as fast"
+OR_PROCESSES = f", or try `workers=pipeline.processes(2)`: up to {OF_SHORT} times as fast"
 
 
-def _for_batches(report: Report, slow: Stage) -> str:
+def _for_batches(slow: Stage) -> str:
     """Return the advice to work on whole batches, without its full stop."""
     if slow.settings.get("call") == "filter":
         return "To go faster, filter whole batches (`.batch(n).map_batches(f).unbatch()`)"
-    if any(each.kind == "source" and each.name.split()[0] == "text" for each in report.stages):
-        csv = ", or read the columns by `pipeline.csv(path, names=[...])`, whose rows are dicts"
-    else:
-        csv = ""
-    return f"To go faster, write it for a whole batch in NumPy (`.batch(n).map_batches(f)`){csv}"
+    return "To go faster, write it for a whole batch in NumPy (`.batch(n).map_batches(f)`)"
+
+
+def _reads_csv_lines(report: Report, slow: Stage) -> bool:
+    """Return whether a function gets the lines of a CSV file, most likely to split them."""
+    return slow.settings.get("call") != "filter" and any(each.settings.get("csv_lines") for each in report.stages)
 
 
 def delayed(stage: Stage) -> float:
@@ -119,7 +134,9 @@ def why_no_more(report: Report, how: str) -> str:
 def why_idle(report: Report, slow: Stage) -> str:
     """Return the advice if a thread waits for workers although they are mostly idle."""
     sent, received = slow.settings.get("moved", (0, 0))
-    if made_by(slow) == "pipeline.threads" or sent + received < _MUCH * (slow.age_s or report.seconds):
+    short = (slow.busy or 0.0) * slow.threads < _QUICK * slow.rate
+    least = (_MUCH_OF_SHORT if short else _MUCH) * (slow.age_s or report.seconds)
+    if made_by(slow) == "pipeline.threads" or sent + received < least:
         return f"{UNEQUAL}: if any order will do, pass `ordered=False`."
     if sent > received:
         return "Its inputs take long to send: send less, such as file names, and read in the function."
@@ -128,54 +145,53 @@ def why_idle(report: Report, slow: Stage) -> str:
 
 def more_workers(
     report: Report,
+    slow: Stage,
     now: int,
     work: float,
     share: float,
     limit: float,
     how: str,
-    made_by: str = "pipeline.threads",
-    wanted: float = 0.0,
+    apart: float = 0.0,
 ) -> Offer:
     """Return the number of workers to keep up, and the speed-up.
 
     Args:
         report: The run.
+        slow: The step.
         now: The current number.
         work: The average number at work.
         share: The number doing the current work.
         limit: Share of the time for everything else; more workers cannot lower it.
         how: COMPUTES, WAITS or UNKNOWN.
-        made_by: Their factory, such as "pipeline.threads".
-        wanted: The processors that they used or waited for.
+        apart: Share of the time in which they cannot work, however many there are.
     """
     value = min(max(now + 1, min(math.ceil(work / limit), _MOST_AT_ONCE * now)), max(now, _MOST))
-    in_threads = made_by == "pipeline.threads"
-    advice, handed, unless, either = "Try", 1.0, "", ""
+    kind, wanted = made_by(slow) or "pipeline.threads", (slow.wanted or 0.0) if made_by(slow) else 0.0
+    in_threads = kind == "pipeline.threads"
+    advice, handed, unless, choice = "Try", 1.0, "", ""
     if how == COMPUTES:
         value = min(value, report.processors)
-        if holds_lock(report, made_by, wanted):
+        if holds_lock(report, kind, wanted):
             if now > 1 and value > 1:
                 advice, handed = f"Its {now} threads take turns at Python's lock (GIL). Try", _HANDED_OVER
             elif report.lock is None:
-                either = _either(value)
-            made_by, in_threads = "pipeline.processes", False
+                choice = _either(value)
+            kind, in_threads = "pipeline.processes", False
             share = min(share, 1.0)  # only one holds the GIL at a time
     elif how == UNKNOWN and now == 1 and in_threads and report.processors > 1:
-        made_by, in_threads, value = "pipeline.processes", False, min(value, report.processors)  # it may compute
-        either = _either(value)
+        kind, in_threads, value = "pipeline.processes", False, min(value, report.processors)  # it may compute
+        choice = _either(value)
     elif how == WAITS:
         unless = UNLESS if now > 1 else ""
-        if made_by == "pipeline.processes":
-            made_by, in_threads, unless = "pipeline.threads", True, f"{unless}; threads suffice, as it waits"
-    most = min(1 / max(limit, share / value), _room(report, in_threads)) * handed
-    knob = f"{made_by}({value})" if made_by.startswith("pipeline.") and not in_threads else str(value)
-    either = either or f"`workers={knob}`"
-    if how == UNKNOWN:
-        return Offer(value, knob, most, None, None, f"Try {either}{between(1.0, most)}.")
-    least = 1.0 if unless else least_of(most)
+        if kind == "pipeline.processes":
+            kind, in_threads, unless = "pipeline.threads", True, f"{unless}; threads suffice, as it waits"
+    most = min(1 / max(limit, apart + share / value), _room(report, in_threads)) * handed
+    knob = f"{kind}({value})" if kind.startswith("pipeline.") and not in_threads else str(value)
+    least = 1.0 if unless or choice or how == UNKNOWN else least_of(most)
     if how == COMPUTES:  # two processors may be one core
-        least = min(least, max(1.0, 1 / max(limit, 2 * share / value)))
-    return Offer(value, knob, most, most, least, f"{advice} {either}{between(least, most)}{unless}.")
+        least = min(least, max(1.0, 1 / max(limit, apart + 2 * share / value)))
+    text = f"{advice} {choice or f'`workers={knob}`'}{between(least, most)}{unless}."
+    return Offer(value, knob, most, least, text, bool(choice))
 
 
 def _either(value: int) -> str:
@@ -217,11 +233,22 @@ def how_workers(report: Report, slow: Stage) -> str:
     if slow.wanted is None or not slow.busy:
         return UNKNOWN
     at_work = slow.busy * slow.threads
+    if _contend(report, slow):
+        return COMPUTES
     if holds_lock(report, made_by(slow), slow.wanted):
         at_work = min(at_work, 1.0)  # the others wait for the GIL
     if (slow.cpu or 0.0) > MOSTLY * report.processors and slow.wanted > MOSTLY * at_work:  # they wait for each other
         return COMPUTES
-    return activity(slow.cpu or 0.0, slow.wanted, at_work)
+    cpu = slow.cpu or 0.0
+    does = activity(cpu, slow.wanted, at_work)
+    return UNKNOWN if does == WAITS and cpu > _HARDLY * at_work and delayed(slow) > _HALF else does
+
+
+def _contend(report: Report, slow: Stage) -> bool:
+    """Return whether threads compute, and share the GIL with the loop and read-ahead threads."""
+    used = sum(each.cpu or 0.0 for each in report.stages if made_by(each) in ("", "pipeline.threads"))
+    turns = holds_lock(report, made_by(slow), slow.wanted or 0.0) and slow.threads > 1
+    return turns and _ALL <= used <= _AT_ONCE and (slow.cpu or 0.0) > _PART
 
 
 def activity(cpu: float, wanted: float, work: float) -> str:

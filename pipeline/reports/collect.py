@@ -86,6 +86,8 @@ class _Collector:
         return max(self.end - self.begin, self.least)
 
     def report(self) -> Report:
+        if not self.alone and self.looks and len(self.loops) > 1:
+            self._drop_ended()
         if not self.alone and len(self.loops) == 1 and not (self.queues or self.readers or self.groups):
             (only,) = self.loops
             return _Collector(self.all_looks, only).report()
@@ -110,6 +112,15 @@ class _Collector:
         )
         return dataclasses.replace(report, verdicts=tuple(self._verdicts(report)))
 
+    def _drop_ended(self) -> None:
+        """Leave out ended iterators that are not judged: the program may hold old ones in its variables."""
+        first, loops = self.looks[0].at, self.loops
+        self.loops = {n: loops[n] for n in loops if (loops[n].times.ended_at or first) >= first} or loops
+        recorded = live.ended.last()
+        kept = {*self._judged(), *(recorded[:1] if recorded and self._running() else ())}
+        self.loops = {n: loops[n] for n in self.loops if loops[n].times.ended_at is None or n in kept}
+        self.edges = list(dict.fromkeys(edges_of(self.groups, self.readers, self.loops)))
+
     def _verdicts(self, report: Report) -> list[Verdict]:
         """Judge each loop over its own life."""
         if self.alone:
@@ -120,9 +131,12 @@ class _Collector:
 
     def _judged(self) -> list[int]:
         """Return all running iterators, or if there are none the longest one."""
-        running = [number for number, facts in self.loops.items() if facts.state == "running"]
+        running = self._running()
         ended = {number: facts.times.age() for number, facts in self.loops.items() if facts.times.begun_at is not None}
         return running or sorted(ended, key=lambda number: (ended[number], number))[-1:]
+
+    def _running(self) -> list[int]:
+        return [number for number, facts in self.loops.items() if facts.state == "running"]
 
     # One stage each
 

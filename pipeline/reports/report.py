@@ -57,7 +57,7 @@ class Report:
         wanted = min(wanted, self.processors)
         if self.seconds < 1 or wanted - had <= max(_HALF, _STARVED * wanted):
             return ""
-        return f"CPU-starved: it had {had:.1f} of the {wanted:.1f} processors that it could use, as other programs run"
+        return f"Other programs took processor time: yours had {had:.1f} of the {wanted:.1f} processors it needed."
 
     def stage(self, number: int) -> Stage:
         """Return the stage with this `id`; KeyError if there is none."""
@@ -98,6 +98,8 @@ class Report:
         if not self.stages:
             return NOTHING
         texts = [wrapped(verdict.text) for verdict in self.verdicts]
+        if not texts and any(stage.kind == "loop" and stage.state == "not started" for stage in self.stages):
+            texts = [NO_EXAMPLE]
         starved = [wrapped(self.starved)] if self.starved and not texts else []  # verdicts begin with it
         return "\n".join([*texts, *[""] * bool(texts), *brief(self.stages, self.edges), *starved])
 
@@ -123,6 +125,7 @@ class Report:
         return f"<div>{short}{self.to_svg()}<details><summary>figures</summary>{full}</details></div>"
 
 
+NO_EXAMPLE = "No example has arrived yet."
 NOTHING = (
     "Nothing to report: no queue or iterator is running.\n"
     "Write `with iter(data) as batches:`, and print `batches.report()` after the loop."

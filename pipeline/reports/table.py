@@ -56,11 +56,9 @@ def _throughput(stage: Stage) -> str:
 
 
 def _held(tank: Tank) -> str:
-    """Return a queue's level until it ends, and how often it was empty or full, such as "0 of 2, empty 90%"."""
+    """Return how often a queue was empty or full, such as "empty 90%"; its level if it never was either."""
     word, part = max(("empty", tank.empty), ("full", tank.full), key=lambda each: each[1])
-    often = [f"{word} {part:.0%}"] if part else []
-    over = often and tank.stats.closed and not tank.stats.size
-    return ", ".join([*([] if over else [f"{amount(tank.stats.size)} of {amount(tank.stats.capacity)}"]), *often])
+    return f"{word} {part:.0%}" if part else f"{amount(tank.stats.size)} of {amount(tank.stats.capacity)}"
 
 
 STEP = Column("step", _step, left=True)

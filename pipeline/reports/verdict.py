@@ -14,11 +14,15 @@ from typing import NamedTuple
 from pipeline.diagnostics.earlier import LONG
 from pipeline.diagnostics.wording import count
 from pipeline.reports.advice import (
+    ALL_COMPILED,
     COMPUTES,
     LEAST,
     LESS_WORK,
     MEASURE_AGAIN,
     MOSTLY,
+    OF_SHORT,
+    OR_PROCESSES,
+    TOO_SMALL,
     UNEQUAL,
     UNKNOWN,
     UNLESS,
@@ -41,8 +45,10 @@ from pipeline.reports.advice import (
     why_no_more,
 )
 from pipeline.reports.model import Stage, Verdict
-from pipeline.reports.report import Report
+from pipeline.reports.report import NO_EXAMPLE, Report
 
+_OVERLAP = 1.05  # sum of shares: more means that a thread waited for the GIL, not for room
+_SMALL = 1e-3  # seconds: handing smaller batches between threads costs more than it gains
 _SETTLED = 10.0  # seconds after which `workers="auto"` has tried all it can
 _SOMETIMES, _OFTEN, _ALL_BUSY, _ALWAYS = 0.1, 0.2, 0.75, 0.9  # shares of the time
 _AHEAD, _DEEP = 2, 8  # default of `prefetch`; the least one for unequal elements
@@ -110,11 +116,11 @@ def judge(report: Report) -> list[Verdict]:
 def _without_promise(report: Report, remedy: _Remedy) -> _Remedy:
     """Return the remedy for a starved run, without a promise."""
     text = _PROMISE.sub("", remedy.text)
-    more = remedy.knob == "workers" or LESS_WORK in text
-    if UNEQUAL in text or (more and f"{WAITS})" not in text):
-        text = f"{text.partition('). ')[0]}). {MEASURE_AGAIN}"
+    judged = remedy.kind in ("function", "source", "step", "prefetch")
+    if UNEQUAL in text or (judged and f"{WAITS})" not in text):
+        text = f"{text.removesuffix('.').partition('. ')[0]}. {MEASURE_AGAIN}"
         remedy = remedy._replace(knob=None, value=None)
-    return remedy._replace(text=f"{report.starved}. {text}", gain=None, least=None)
+    return remedy._replace(text=f"{report.starved} {text}", gain=None, least=None)
 
 
 def _short(loop: Stage, seconds: float) -> _Remedy:
@@ -128,8 +134,7 @@ def _of_loop(report: Report, loop: Stage) -> _Remedy:
     """Return the remedy for an iterator's bottleneck."""
     if not loop.elements:
         ended = f"'{loop.name}' is empty: it gave no example."
-        running = "No example has arrived yet: print the report after your loop."
-        return _Remedy(loop, "start", running if loop.state == "running" else ended)
+        return _Remedy(loop, "start", NO_EXAMPLE if loop.state == "running" else ended)
     waits = loop.waits_in or 0.0
     consumer = 1 - waits
     busiest = _always_busy(report, loop)
@@ -148,13 +153,17 @@ def _of_loop(report: Report, loop: Stage) -> _Remedy:
         behind = _needed(thread, behind, consumer)
         room = ahead.waits_out or 0.0
         if room > _OFTEN and ahead.name.startswith("prefetch("):
-            return _by_turns(ahead, consumer, room)
+            if (empty := ahead.waits_in or 0.0) + room <= _OVERLAP:
+                return _by_turns(ahead, consumer, empty, room)
+            if ahead.rate * _SMALL > 1:
+                return _too_small(ahead)
         thread = _thread(report, ahead, 1 - room)
     if not thread.parts:
         return _consumer(loop, consumer)
     slow = busiest if busiest in thread.parts else max(thread.parts, key=taken)
     if slow.settings.get("in_workers"):
-        return _workers(report, slow, thread, behind, consumer)
+        first = (loop.first_s or 0.0) / max(loop.age_s or 0.0, 1e-9)
+        return _workers(report, slow, thread, behind, consumer, first)
     return _serial(report, slow, thread, behind, consumer)
 
 
@@ -226,14 +235,20 @@ def _outside(queue: Stage) -> _Remedy:
     return _Remedy(queue, "queue", text)
 
 
-def _by_turns(prefetch: Stage, consumer: float, room: float) -> _Remedy:
+def _too_small(prefetch: Stage) -> _Remedy:
+    """Return the remedy for batches that take less time than handing them over."""
+    text = f"Bottleneck: `{prefetch.name}`. {TOO_SMALL}. Leave out `.{prefetch.name}`, or make larger batches."
+    return _Remedy(prefetch, "prefetch", text, "prefetch")
+
+
+def _by_turns(prefetch: Stage, consumer: float, empty: float, room: float) -> _Remedy:
     """Return the remedy for unequal elements: sometimes the loop waits, sometimes the read-ahead thread."""
     assert prefetch.tank is not None
     value = max(_DEEP, 4 * prefetch.tank.stats.capacity)
     gain = 1 / max(consumer, 1 - room, 1e-3)
     text = (
-        f"Bottleneck: `{prefetch.name}` is too small: your loop waited {1 - consumer:.0%} of the time, and its thread "
-        f"{room:.0%} for room. Try `prefetch({value})`{between(1.0, gain)}."
+        f"Bottleneck: `{prefetch.name}` is too small: your loop waited for it {empty:.0%} of the time, and it "
+        f"was full {room:.0%} of the time. Try `prefetch({value})`{between(1.0, gain)}."
     )
     return _Remedy(prefetch, "prefetch", text, "prefetch", value, gain, 1.0)
 
@@ -242,26 +257,56 @@ def _serial(report: Report, slow: Stage, thread: _Thread, behind: float, consume
     """Return the remedy for a step without workers."""
     share = taken(slow)
     limit = _needed(thread, behind, consumer, slow)
-    does = _how(share, thread, consumer if thread.first else 0.0)
+    does = _how(slow, thread, consumer if thread.first else 0.0)
     begins = f"Bottleneck: `{slow.name}` ({share:.0%} of the time{does})"
     brief = too_brief(report, slow, share * (1 - delayed(thread.owner) / max(thread.busy, 1e-3)))
-    if brief and share < MOSTLY * thread.busy:
+    compiled = _compiled(thread)
+    if brief and share < MOSTLY * thread.busy and not compiled:
         return _Remedy(slow, slow.kind, f"No step stands out: {_by_size(thread)}. Work on whole batches.")
-    if brief:
-        return _Remedy(slow, slow.kind, f"{begins}. {brief}")
+    if brief and not compiled:
+        gain = OF_SHORT if OR_PROCESSES in brief else None
+        return _Remedy(slow, slow.kind, f"{begins}. {brief}", gain=gain, least=gain and 1.0)
     least, prefetched = _prefetched(report, thread, consumer)
     if (slow.kind == "function" or _can_move(slow)) and (
-        (offer := more_workers(report, 1, share, share, limit, does)).most
+        (offer := more_workers(report, slow, 1, share, share, limit, does, _apart(report, share))).most
         > WORTH * (least if does == COMPUTES else prefetched)
     ):
         return _in_workers(slow, begins, offer)
     if prefetched > WORTH:
-        text = f"{begins}. Try `.prefetch({_AHEAD})` at the end{between(least, prefetched)}."
-        return _Remedy(slow, slow.kind, text, "prefetch", _AHEAD, prefetched, least)
+        text = f"{begins}. Try `.prefetch({_AHEAD})` at the end{between(1.0, prefetched)}."
+        return _Remedy(slow, slow.kind, text, "prefetch", _AHEAD, prefetched, 1.0)
     if slow.settings.get("call") == "batch" and slow.settings.get("functions"):
         text = "Its `collate=` takes it. Move the work into `.batch(n, collate=list).map_batches(f, workers=4)`."
         return _Remedy(slow, slow.kind, f"{begins}. {text}")
-    return _Remedy(slow, slow.kind, f"{begins}. {of_files(slow, does) if slow.kind == 'source' else LESS_WORK}")
+    if compiled and share < MOSTLY * thread.busy:
+        reads = "reads this file" if _reads_file(thread) else "goes"
+        text = f"{ALL_COMPILED} This is about as fast as one thread {reads}."
+        return _Remedy(slow, slow.kind, text)
+    if slow.kind == "source":
+        helps = "" if slow.settings.get("source") in _OF_USERS else f" {of_files(slow, does)}"
+    else:
+        helps = f" {LESS_WORK}" if _calls(slow) else ""
+    return _Remedy(slow, slow.kind, f"{begins}.{helps}")
+
+
+def _calls(part: Stage) -> bool:
+    """Return whether a step calls functions of the user."""
+    return part.kind == "function" or bool(part.settings.get("functions"))
+
+
+def _compiled(thread: _Thread) -> bool:
+    """Return whether a thread runs nothing but this library's steps."""
+    return not any(_calls(each) or (each.kind == "source" and _can_move(each)) for each in thread.parts)
+
+
+def _reads_file(thread: _Thread) -> bool:
+    """Return whether a thread reads files."""
+    return any(each.settings.get("reads_files") for each in thread.parts)
+
+
+def _apart(report: Report, share: float) -> float:
+    """Return the share of the time in which workers cannot help: a cache's first epoch is not like the others."""
+    return 1 - share if any(each.settings.get("call") == "cache" for each in report.stages) else 0.0
 
 
 def _by_size(thread: _Thread) -> str:
@@ -283,7 +328,7 @@ def _in_workers(slow: Stage, begins: str, offer: Offer) -> _Remedy:
         text = f"{begins}. Move its slow part into `.map(..., workers={offer.knob})`: {most}."
         return _Remedy(slow, "source", text, "workers", offer.value, offer.most, 1.0)
     text = re.sub("`workers=([^`]+)`", rf"`{call}(..., workers=\1)`", offer.text) if call else offer.text
-    return _Remedy(slow, slow.kind, f"{begins}. {text}", "workers", offer.value, offer.gain, offer.least)
+    return _Remedy(slow, slow.kind, f"{begins}. {text}", "workers", offer.advised, offer.most, offer.least)
 
 
 def _prefetched(report: Report, thread: _Thread, consumer: float) -> tuple[float, float]:
@@ -295,8 +340,8 @@ def _prefetched(report: Report, thread: _Thread, consumer: float) -> tuple[float
     return max(1.0, min(LEAST * most, 1 / max(thread.wanted or 0.0, 1e-3))), most
 
 
-def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consumer: float) -> _Remedy:
-    """Return the remedy for slow workers."""
+def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consumer: float, first: float) -> _Remedy:
+    """Return the remedy for slow workers; `first` is the share of the time before the first batch."""
     now, busy = max(1, slow.threads), slow.busy or 0.0
     auto = slow.settings.get("auto")
     does = UNKNOWN if auto else how_workers(report, slow)
@@ -305,15 +350,16 @@ def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consum
     brief = too_brief(report, slow, used if does == COMPUTES else max(used, work - delayed(slow)))
     if brief and not auto:
         return _Remedy(slow, slow.kind, f"{begins}. {brief}")
-    least, gain = _prefetched(report, thread, consumer)
-    if busy < _ALL_BUSY and consumer > _OFTEN and gain > WORTH:
+    _, gain = _prefetched(report, thread, consumer)
+    locked = does == COMPUTES and holds_lock(report, made_by(slow), slow.wanted or 0.0)
+    if busy < _ALL_BUSY and consumer > _OFTEN and gain > WORTH and not locked:
         text = (
             f"Bottleneck: `{slow.name}` ({count(now, 'worker')}, only {busy:.0%} busy): the workers are idle while "
-            f"your loop works. Try `.prefetch({_AHEAD})` at the end{between(least, gain)}."
+            f"your loop works. Try `.prefetch({_AHEAD})` at the end{between(1.0, gain)}."
         )
-        return _Remedy(slow, "function", text, "prefetch", _AHEAD, gain, least)
-    if slow.settings.get("starting", 0.0) > _OFTEN:
-        starting = f"{slow.settings['starting']:.0%} of the time was spent starting its {count(now, 'worker')}"
+        return _Remedy(slow, "function", text, "prefetch", _AHEAD, gain, 1.0)
+    if (start := min(slow.settings.get("starting", 0.0), first)) > _OFTEN:
+        starting = f"{start:.0%} of the time was spent starting its {count(now, 'worker')}"
         text = f"Bottleneck: `{slow.name}`: {starting}. Let it run for {_SETTLED:.0f} s or more."
         return _Remedy(slow, "function", text)
     if auto and report.seconds < _SETTLED:
@@ -321,18 +367,22 @@ def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consum
         return _Remedy(slow, "function", text)
     if auto:
         return _Remedy(slow, "function", f'{begins}. `workers="auto"` found no better number. {LESS_WORK}')
-    if busy < MOSTLY and not (does == COMPUTES and holds_lock(report, made_by(slow), slow.wanted or 0.0)):
+    if busy < MOSTLY and not locked:
         return _Remedy(slow, "function", f"{begins}. {why_idle(report, slow)}")
     limit = _needed(thread, behind, consumer, slow)
-    offer = more_workers(report, now, work, now, limit, does, made_by(slow), slow.wanted or 0.0)
+    apart = _apart(report, taken(slow))
+    share = now * taken(slow) if apart else now
+    offer = more_workers(report, slow, now, work, share, limit, does, apart)
     if offer.most < WORTH:
         return _Remedy(slow, "function", f"{begins}. {why_no_more(report, does)}{LESS_WORK}")
-    return _Remedy(slow, "function", f"{begins}. {offer.text}", "workers", offer.value, offer.gain, offer.least)
+    return _Remedy(slow, "function", f"{begins}. {offer.text}", "workers", offer.advised, offer.most, offer.least)
 
 
-def _how(share: float, thread: _Thread, consumer: float) -> str:
+def _how(slow: Stage, thread: _Thread, consumer: float) -> str:
     """Return whether a step computes. Its thread's processor time may belong to other steps, too."""
     if thread.wanted is None:
         return UNKNOWN
+    share = taken(slow)
     others = consumer + max(thread.busy - share, 0.0)
-    return activity((thread.owner.cpu or 0.0) - others, thread.wanted, share)
+    does = activity((thread.owner.cpu or 0.0) - others, thread.wanted, share)
+    return UNKNOWN if does == WAITS and slow.kind == "step" and not _calls(slow) else does

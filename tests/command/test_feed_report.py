@@ -77,6 +77,52 @@ def test_parts_that_the_user_has_not_written_are_named_in_words(name, words, sta
     assert f"\n{words} " in table
 
 
+def steps(*shares):
+    """Return a run's steps in one thread with their names and shares of the time."""
+    named = (("csv", "source"), ("shuffle(1,152)", "step"))
+    made = [
+        Stage(number, kind, name, settings={"taken": share, "in_workers": False})
+        for number, ((name, kind), share) in enumerate(zip(named, shares, strict=True), 1)
+    ]
+    return Run(10.0, True, tuple(made), (), 4, 0.0)
+
+
+@pytest.mark.parametrize("kind", ["source", "step"])
+def test_two_steps_share_a_thread(kind):
+    made = report(kind, text="Bottleneck: `csv` (44% of the time, waiting for I/O). Faster storage would help.")
+    run = steps(0.44, 0.43)
+    got = made._replace(run=run.__class__(**{**vars(run), "verdicts": made.run.verdicts})).bottleneck()
+    assert (got["advice"], got["knob"]) == ("Bottleneck: `csv` 44% and `shuffle(1,152)` 43% share one thread.", None)
+    run = steps(0.84, 0.1)
+    got = made._replace(run=run.__class__(**{**vars(run), "verdicts": made.run.verdicts})).bottleneck()
+    assert "share one thread" not in got["advice"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "option", "end"),
+    [
+        (
+            "prefetch",
+            "Bottleneck: `prefetch(9)`. The batches are too small for a thread of their own. Leave out "
+            "`.prefetch(9)`, or make larger batches.",
+            "--batch-size",
+            "try a larger --batch-size.",
+        ),
+        (
+            "source",
+            "No step stands out; all are compiled. This is about as fast as one thread reads this file.",
+            None,
+            "all are compiled. This is about as fast as one thread reads this file.",
+        ),
+    ],
+    ids=["small batches", "compiled"],
+)
+def test_verdicts_without_a_slow_step(kind, text, option, end):
+    got = report(kind, text=text).bottleneck()
+    assert got["knob"] == option
+    assert got["advice"].endswith(end)
+
+
 def test_all_processors_have_a_thread():
     settings = {**report().settings, "threads": 4}
     assert report(settings=settings).bottleneck()["advice"].endswith("faster files or fewer columns help.")

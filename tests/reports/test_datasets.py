@@ -219,7 +219,7 @@ def test_an_element_that_has_not_come_yet():
     taker = threading.Thread(target=batches.__next__)
     taker.start()
     assert waiting.wait(LIMIT)
-    assert batches.report().verdict.text == "No example has arrived yet: print the report after your loop."
+    assert batches.report().verdict.text == "No example has arrived yet."
     release.set()
     taker.join()
     batches.close()
@@ -452,6 +452,20 @@ def test_your_loop():
     assert got.gain is None
 
 
+def test_a_starved_function_may_not_wait_for_io():
+    """Its threads may as well wait for the GIL."""
+    settings = {"in_workers": True, "made_by": "pipeline.threads"}
+    got = verdict(
+        part(1, "parse", 0.47, settings=settings, threads=8, wanted=1.5, cpu=0.9), waits_in=0.98, processors=2
+    )
+    assert got.text.endswith("Bottleneck: `parse` (8 workers, 47% busy). Measure again while they are free.")
+
+
+def test_a_report_before_the_first_batch():
+    with iter(pipeline.dataset(range(8)).batch(4)) as batches:
+        assert str(batches.report()).startswith("No example has arrived yet.\n\n")
+
+
 @pytest.mark.parametrize("state", ["running", "ended"])
 def test_no_example_so_far_and_none_at_all(state):
     got = verdict(part(1, "decode", 0.1), waits_in=0.9, elements=0, state=state)
@@ -461,12 +475,28 @@ def test_no_example_so_far_and_none_at_all(state):
 
 def test_a_function_in_your_own_thread():
     got = verdict(part(1, "read", 0.1, "source"), part(2, "decode", 0.8), waits_in=0.9)
-    assert (got.kind, got.stage, got.knob, got.value) == ("function", 2, "workers", 4)
-    assert got.gain is None  # without a monitor
+    assert (got.kind, got.stage, got.knob, got.value) == ("function", 2, "workers", None)
+    assert (got.least, got.gain) == (1.0, pytest.approx(5))
     assert got.text == (  # at best reading and your loop take all the time, and four workers split the rest
         "Bottleneck: `decode` (80% of the time). Try `workers=4` if it releases the GIL (NumPy, images), else "
         "`workers=pipeline.processes(4)`: up to 5 times as fast."
     )
+
+
+def test_two_kinds_of_workers_promise_no_least_gain():
+    """It computes, but without a monitor it is unknown whether it holds the GIL."""
+    got = verdict(part(2, "decode", 0.9), waits_in=0.9, wanted=1.0, processors=2)
+    assert (got.knob, got.value, got.least) == ("workers", None, 1.0)
+    assert got.text.endswith("else `workers=pipeline.processes(2)`: up to 2 times as fast.")
+
+
+def test_workers_behind_a_cache_gain_less():
+    """The cache's first epoch does other work than the later ones, so they cannot overlap."""
+    cache = replace(part(2, "cache", 0.0, "step", settings={"call": "cache"}), busy=0.0)
+    given = part(1, "slow", 0.2), cache, part(3, "aug", 0.79), prefetch(4, waits_in=0.99, wanted=0.05)
+    got = verdict(*given, waits_in=0.99)
+    assert (got.stage, got.value, got.gain) == (3, 4, pytest.approx(1 / (0.21 + 0.79 / 4)))
+    assert got.text.endswith("Try `workers=4`: 1.8 to 2.5 times as fast.")
 
 
 def test_a_function_that_waits():
@@ -485,16 +515,16 @@ def test_a_function_that_computes_and_holds_the_lock():
 
 
 BRIEF = "To go faster, write it for a whole batch in NumPy (`.batch(n).map_batches(f)`)"
-COLUMNS = ", or read the columns by `pipeline.csv(path, names=[...])`, whose rows are dicts"
+COLUMNS = "Read the columns by `pipeline.csv(path, names=[...])`: its rows are dicts"
 
 
-@pytest.mark.parametrize(("name", "csv"), [("read", ""), ("text", COLUMNS)], ids=["read", "text"])
-def test_a_function_too_short_for_workers(name, csv):
-    lines = replace(part(1, name, 0.1, "source"), rate=100_000.0)
+@pytest.mark.parametrize(("csv", "advice"), [(False, BRIEF), (True, COLUMNS)], ids=["other", "csv"])
+def test_a_function_too_short_for_workers(csv, advice):
+    lines = replace(part(1, "text", 0.1, "source", settings={"csv_lines": csv}), rate=100_000.0)
     got = verdict(lines, part(2, "decode", 0.8), prefetch(3, waits_in=0.9), waits_in=0.9)
     assert (got.kind, got.stage, got.knob, got.gain) == ("function", 2, None, None)
     assert got.text == (
-        f"Bottleneck: `decode` (80% of the time). It takes about 8 µs an example, too short for workers. {BRIEF}{csv}."
+        f"Bottleneck: `decode` (80% of the time). It takes about 8 µs an example, too short for workers. {advice}."
     )
 
 
@@ -525,6 +555,7 @@ def test_a_short_function_that_processes_may_speed_up():
     assert got.text.endswith(
         f"It takes about 16 µs an example. {BRIEF}, or try `workers=pipeline.processes(2)`: up to 1.5 times as fast."
     )
+    assert (got.least, got.gain) == (1.0, 1.5)
 
 
 def test_a_filter_is_not_told_to_map_batches():
@@ -537,6 +568,30 @@ def test_many_short_steps():
     lines = replace(part(1, "range", 0.38, "source"), rate=1e6)
     got = verdict(lines, part(2, "batch(8)", 0.31, "step"), part(3, "tiny", 0.23), waits_in=0.92)
     assert got.text == "No step stands out: `range` 38%, `batch(8)` 31%, `tiny` 23%. Work on whole batches."
+
+
+@pytest.mark.parametrize(
+    ("reads", "end"), [(True, "one thread reads this file"), (False, "one thread goes")], ids=["file", "memory"]
+)
+def test_many_compiled_steps(reads, end):
+    lines = part(1, "csv", 0.44, "source", settings={"source": "csv", "reads_files": reads})
+    got = verdict(lines, part(2, "shuffle(9)", 0.43, "step"), part(3, "batch(8)", 0.1, "step"), waits_in=0.97)
+    assert got.text == f"No step stands out; all are compiled. This is about as fast as {end}."
+
+
+@pytest.mark.parametrize("functions", [False, True])
+def test_only_functions_do_less_work(functions):
+    given = part(1, "sort(9)", 0.97, "step", settings={"functions": functions})
+    got = verdict(given, prefetch(2, waits_in=0.97, wanted=0.1), waits_in=0.97)
+    how = ", waiting for I/O" if functions else ""  # this library's steps never wait for it
+    helps = " To go faster, do less work per example." if functions else ""
+    assert got.text == f"Bottleneck: `sort(9)` (97% of the time{how}).{helps}"
+
+
+def test_a_users_source_that_workers_cannot_speed_up():
+    given = replace(part(1, "read", 0.8, "source", settings={"source": "callable"}), rate=1e5)
+    got = verdict(given, prefetch(2, waits_in=0.8), waits_in=0.95)
+    assert got.text.endswith("`read` (80% of the time). It takes about 8 µs an example, too short for workers.")
 
 
 def test_a_slow_collate():
@@ -592,7 +647,7 @@ def test_no_more_than_64_workers():
 
 
 def test_a_run_that_other_programs_starve_gets_no_promise():
-    begins = "CPU-starved: it had 0.2 of the 1.2 processors that it could use, as other programs run. Bottleneck: "
+    begins = "Other programs took processor time: yours had 0.2 of the 1.2 processors it needed. Bottleneck: "
     got = verdict(part(2, "decode", 0.9, wanted=1.2, cpu=0.2), waits_in=0.9, lock=0.1)
     assert got.text == f"{begins}`decode` (90% of the time). Measure again while they are free."
     assert (got.knob, got.gain, got.least) == (None, None, None)
@@ -601,6 +656,13 @@ def test_a_run_that_other_programs_starve_gets_no_promise():
     got = verdict(other, part(2, "decode", 0.8, **pooled), waits_in=0.9)
     assert got.text == f"{begins}`decode` (2 workers, 80% busy, waiting for I/O). Try `workers=8`."
     assert (got.knob, got.gain, got.least) == ("workers", None, None)
+
+
+def test_a_starved_short_function_is_measured_again():
+    lines = replace(part(1, "text", 0.1, "source", settings={"csv_lines": True}), rate=100_000.0)
+    got = verdict(lines, part(2, "decode", 0.8, wanted=1.2, cpu=0.5), waits_in=0.9)
+    assert got.text.endswith("`decode` (80% of the time). Measure again while they are free.")
+    assert (got.knob, got.value) == (None, None)
 
 
 def test_a_starved_function_that_hardly_computes_waits():
@@ -652,13 +714,14 @@ def test_work_that_fits_beside_your_loop():
     got = verdict(part(1, "batch(8)", 0.4, "step"), waits_in=0.4)
     assert (got.knob, got.value, got.gain) == ("prefetch", 2, pytest.approx(1 / 0.6))
     assert (
-        got.text == "Bottleneck: `batch(8)` (40% of the time). Try `.prefetch(2)` at the end: 1.2 to 1.7 times as fast."
+        got.text == "Bottleneck: `batch(8)` (40% of the time). Try `.prefetch(2)` at the end: up to 1.7 times as fast."
     )
+    assert got.least == 1.0
 
 
 def test_a_function_behind_prefetch():
     got = verdict(part(1, "decode", 0.95), prefetch(2, waits_in=0.95), waits_in=0.95)
-    assert (got.stage, got.knob, got.value) == (1, "workers", 4)
+    assert (got.stage, got.knob, got.value) == (1, "workers", None)
     assert "`workers=pipeline.processes(4)`: up to 4 times as fast." in got.text
 
 
@@ -687,7 +750,35 @@ def test_a_source_of_files(wanted, said):
 def test_a_prefetch_that_is_too_small():
     got = verdict(part(1, "decode", 0.5), prefetch(2, waits_out=0.5, waits_in=0.5), waits_in=0.5)
     assert (got.kind, got.knob, got.value) == ("prefetch", "prefetch", 8)
-    assert got.text.startswith("Bottleneck: `prefetch(2)` is too small: your loop waited 50% of the time, and its ")
+    assert got.text == (
+        "Bottleneck: `prefetch(2)` is too small: your loop waited for it 50% of the time, and it was full 50% of the "
+        "time. Try `prefetch(8)`: up to 2 times as fast."
+    )
+
+
+def test_a_prefetch_with_small_batches_costs_more_than_it_gains():
+    """Waiting 98% of the time and having no room 36% of it is waiting for the GIL."""
+    small = replace(prefetch(2, waits_out=0.36, waits_in=0.98), rate=20_000.0)
+    got = verdict(part(1, "add", 0.3), small, waits_in=0.98)
+    assert (got.kind, got.knob, got.value, got.gain) == ("prefetch", "prefetch", None, None)
+    assert got.text.endswith(
+        "The batches are too small for a thread of their own. Leave out `.prefetch(2)`, or make larger batches."
+    )
+
+
+def test_a_prefetch_is_not_too_small_if_its_thread_waits_for_the_gil():
+    workers = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2, "wanted": 1.0}
+    got = verdict(part(1, "parse", 0.6, **workers), prefetch(2, waits_out=0.36, waits_in=0.98), waits_in=0.98)
+    assert (got.kind, got.stage, got.knob, got.value) == ("function", 1, "workers", 4)
+    assert "Its 2 threads take turns at Python's lock (GIL). Try `workers=pipeline.processes(4)`" in got.text
+
+
+def test_threads_that_share_the_gil_with_your_loop_get_processes():
+    """Together they use one processor: neither more threads nor a prefetch would help."""
+    workers = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2, "wanted": 0.45}
+    got = verdict(part(1, "parse", 0.6, **workers), waits_in=0.5, wanted=0.5, processors=2)
+    assert got.text.startswith("Bottleneck: `parse` (2 workers, 60% busy, computing). Its 2 threads take turns at ")
+    assert (got.knob, got.value) == ("workers", 2)
 
 
 def test_workers_that_are_busy():
@@ -695,7 +786,7 @@ def test_workers_that_are_busy():
     got = verdict(part(1, "decode", 0.9, **pooled), waits_in=0.9)  # `busy` means the same as `taken` here
     assert (got.knob, got.value) == ("workers", 8)
     assert got.text.endswith("`decode` (2 workers, 90% busy). Try `workers=8`: up to 4 times as fast.")
-    assert got.gain is None
+    assert (got.least, got.gain) == (1.0, pytest.approx(4))
 
 
 @pytest.mark.parametrize("threads", [2, 4])
@@ -734,7 +825,7 @@ def test_no_more_than_processors_and_the_lock_allow(processors, lock, most):
 def test_busy_processes_of_which_it_is_not_known_whether_they_compute():
     pooled = {"settings": {"in_workers": True, "made_by": "pipeline.processes"}, "threads": 2}
     got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, processors=2)
-    assert got.gain is None
+    assert (got.least, got.gain) == (1.0, pytest.approx(4))
     assert got.text.endswith("Try `workers=pipeline.processes(8)`: up to 4 times as fast.")
 
 
@@ -762,11 +853,19 @@ def test_workers_whose_results_take_long():
 
 def test_workers_that_took_long_to_start():
     settings = {"in_workers": True, "made_by": "pipeline.processes", "starting": 0.6}
-    got = verdict(part(1, "decode", 0.3, settings=settings, threads=2), waits_in=0.95)
+    got = verdict(part(1, "decode", 0.3, settings=settings, threads=2), waits_in=0.95, first_s=7.0)
     assert got.text == (
         "Bottleneck: `decode`: 60% of the time was spent starting its 2 workers. Let it run for 10 s or more."
     )
     assert (got.kind, got.knob, got.gain) == ("function", None, None)
+    got = verdict(part(1, "decode", 0.3, settings=settings, threads=2), waits_in=0.95, first_s=0.1)
+    assert "starting" not in got.text  # the first batch is long since there
+
+
+def test_short_calls_whose_inputs_take_long():
+    settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (10**8, 1_000)}
+    short = replace(part(1, "decode", 0.4, settings=settings, threads=2), rate=650.0)
+    assert "Its inputs take long to send" in verdict(short, waits_in=0.95).text
 
 
 def test_processes_that_wait_for_the_slowest():
@@ -833,3 +932,24 @@ def test_sources_of_a_mix_are_told_apart():
     next(loop)
     report = str(loop.report())
     assert all(f"arrays ({name})" in report for name in ("in/a", "in/b", "out"))
+
+
+def test_lambdas_are_named_by_their_lines():
+    data = pipeline.dataset(range(8)).map(lambda number: number)
+    with iter(data.batch(4)) as batches:
+        names = [stage.name for stage in batches.report().stages]
+        assert names[1] == "<lambda>"
+    with iter(data.map(lambda number: number + 1).batch(4)) as batches:
+        next(batches)
+        (one, line), (two, other) = (stage.name.split(":") for stage in batches.report().stages[1:3])
+    assert one == two == "<lambda> at test_datasets.py"
+    assert int(other) > int(line)
+
+
+def test_files_of_csv_lines(tmp_path):
+    for name, csv in (("rows.csv", True), ("rows.txt", False)):
+        (tmp_path / name).write_text("1,2\n3,4\n")
+        with iter(pipeline.text(tmp_path / name).batch(2)) as batches:
+            next(batches)
+            settings = batches.report().stages[0].settings
+            assert (settings["csv_lines"], settings["reads_files"]) == (csv, True)

@@ -237,11 +237,11 @@ def test_waiting_for_a_processor_is_reported():
     starved = Stage(1, "function", "decode", threads=3, cpu=1.1, wanted=2.6)
     others = Stage(2, "loop", "examples", cpu=0.1, wanted=0.1), Stage(3, "queue", "unknown")
     noted = " ".join(str(Report(2.0, True, (starved, *others), (), 2)).split())
-    assert "CPU-starved: it had 1.2 of the 2.0 processors that it could use, as other programs run" in noted
+    assert "Other programs took processor time: yours had 1.2 of the 2.0 processors it needed." in noted
     enough = dataclasses.replace(starved, cpu=1.8)
     little = dataclasses.replace(starved, cpu=0.1, wanted=0.5)
     for report in (Report(2.0, True, (enough, *others), (), 2), Report(2.0, True, (little,), (), 2)):
-        assert "CPU-starved" not in str(report) + report.details()
+        assert "Other programs" not in str(report) + report.details()
 
 
 def test_the_lock_is_seen_to_be_held():

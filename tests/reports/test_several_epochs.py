@@ -56,6 +56,25 @@ def test_a_monitor_is_about_epochs_within_it():
             assert batches.report().stages[-1].elements == 6
 
 
+@pytest.mark.parametrize("within", [False, True], ids=["before", "within"])
+def test_the_table_is_about_the_epochs_of_the_verdict(within):
+    """A variable may hold an iterator that has ended, before the monitor or within it."""
+    data = pipeline.dataset(range(60)).map(fetch).batch(10)
+    other = iter(pipeline.dataset(range(30)).batch(10))
+    if not within:
+        list(other)
+    with pipeline.monitor(show=False):
+        if within:
+            list(other)
+        for epoch in range(2):
+            list(data.epoch(epoch))
+        report = pipeline.report()
+    (verdict,) = report.verdicts
+    (loop,) = (stage for stage in report.stages if stage.kind == "loop")
+    assert (loop.id, loop.elements) == (verdict.loop, 12)
+    assert other.report().stages[-1].elements == 3
+
+
 def test_earlier_epochs_are_kept_as_one_sum():
     data = pipeline.dataset(range(4)).map(fetch).batch(2).prefetch(1)
     counts = []

@@ -94,12 +94,12 @@ class TensorEpochs(Loader):
         self._size = size_to_pad_to(data) if pad_last else 0
         self.fixed = fixed
         self._shared = shard
-        self._device: Any = None if device is None else torch.device(device)
+        self._device: Any = None if device is None else _device_of(device)
         self._pins = bool(pin_memory) and torch.accelerator.is_available()
         if pin_memory and not self._pins:
             _log.warning("%r: pin_memory does nothing, as there is no accelerator", self)
         self._streams: Any = None if self._device is None else torch.get_device_module(self._device)
-        self._stream = None if self._streams is None else self._streams.Stream()
+        self._stream = None if self._streams is None else _stream_of(self._streams, device)
         self._warned = False
 
     def again(self, fixed: bool) -> TensorEpochs:
@@ -184,6 +184,38 @@ def _restored(data: Any, options: tuple[Any, ...], state: Any) -> TensorEpochs:
     if state is not None:
         made.load_state_dict(state)
     return made
+
+
+def _device_of(device: Any) -> Any:
+    """Return torch's device.
+
+    Raises:
+        RuntimeError: It has no such device.
+    """
+    try:
+        return torch.device(device)
+    except RuntimeError as error:
+        if str(device).partition(":")[0].lower() == "gpu":
+            raise RuntimeError(f"device={device!r}: write 'cuda'") from error
+        raise
+
+
+def _stream_of(module: Any, device: Any) -> Any:
+    """Return a new stream.
+
+    Args:
+        module: torch's module for the device, such as `torch.cuda`.
+        device: The device, as given.
+
+    Raises:
+        RuntimeError: There is no such device.
+    """
+    try:
+        return module.Stream()
+    except (RuntimeError, AssertionError) as error:  # torch's own texts name a driver or a dummy class
+        if module is torch.cuda and not torch.cuda.is_available():
+            raise RuntimeError(f"device={device!r}: this torch finds no CUDA device") from error
+        raise
 
 
 def _record(value: Any, stream: Any) -> None:

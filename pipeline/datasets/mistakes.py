@@ -17,6 +17,7 @@ from pipeline.logs import logger
 from pipeline.on_error import Skips, in_short
 from pipeline.stages.node import Node, nodes_of
 from pipeline.stages.run import Measured
+from pipeline.workers.held_generators import held_generators
 
 _log = logger("pipeline.batches")
 
@@ -231,6 +232,8 @@ def _shuffles_few(node: Node, behind: Sequence[Node]) -> str | None:
     size = node.options().get("buffer_size") if node.kind == "shuffle" else None
     if size is None:
         return None
+    if size == 1:
+        return "shuffle(1) keeps the order: write .shuffle(10_000, seed=1), or .shuffle(seed=1) if the data is indexed"
     (source,) = node.inputs
     if not source.indexed or source.works_ahead or source.batched or _mixes(source):
         return None
@@ -275,7 +278,21 @@ def _keeps_draws(node: Node, behind: Sequence[Node]) -> str | None:
     return None
 
 
+def _skips_at_random(node: Node, behind: Sequence[Node]) -> str | None:
+    if node.kind != "skip" or node.inputs[0].kind != "shuffle":
+        return None
+    seed = node.inputs[0].seed()
+    if seed is None or not seed.drawn:
+        return None
+    return (
+        "shuffle without a seed has another order in each dataset, so that skip here and take there have examples in "
+        "common: give shuffle a seed, or use data.split(0.8, seed=1)"
+    )
+
+
 def _chooses_others(node: Node, behind: Sequence[Node]) -> str | None:
+    if _skips_at_random(node, behind) is not None:
+        return None
     if node.kind == "skip":
         found = any(map(_shuffles, nodes_of(node)))
     else:  # behind batch, it ends an epoch early
@@ -319,9 +336,9 @@ def _are_unpaired(inputs: Sequence[Node], orders: Sequence[list[tuple[Any, ...]]
 
 
 def _draws(function: Any) -> bool:
-    """Return whether a function names `example_rng`."""
+    """Return whether a function names `example_rng`, or holds a generator."""
     code = getattr(function, "__code__", None)
-    return isinstance(code, CodeType) and "example_rng" in code.co_names
+    return (isinstance(code, CodeType) and "example_rng" in code.co_names) or bool(held_generators(function))
 
 
 _Check: TypeAlias = "Callable[[Node, Sequence[Node]], str | None]"
@@ -331,6 +348,7 @@ _CHECKS: tuple[_Check, ...] = (
     _shuffles_few,
     _shuffles_batches,
     _shuffles_epochs,
+    _skips_at_random,
     _zips_orders,
 )
 _OF_EPOCHS: tuple[_Check, ...] = (_keeps_draws, _chooses_others)  # for recipes that run for several epochs

@@ -67,6 +67,7 @@ class Each(OneForOne):
         does: The operation on its results.
         alone: True if it is one stage even next to others, with its input's state in its place.
         chosen: The best workers found so far by `workers="auto"`; later iterators begin with these.
+        watch: Warns about the function's random draws.
     """
 
     stage = "function"
@@ -86,7 +87,7 @@ class Each(OneForOne):
         self._own_seed = None if calls.seed is None else Seed(calls.seed, kind)
         self._seed = self._own_seed or nearest_seed(source) or Seed(None, kind)
         self._number = functions_below(source)
-        self._watch = Watch(kind, self.name, function, source.lends())
+        self.watch = Watch(kind, self.name, function, source.lends())
         self.chosen = Chosen()
         super().__init__(source)
 
@@ -125,7 +126,7 @@ class Each(OneForOne):
 
     def step_of(self, run: Run) -> Step:
         """Return the step for one pass."""
-        return self.does(self.function, self.name, self.on_error == "skip", self._draw(run), self._watch)
+        return self.does(self.function, self.name, self.on_error == "skip", self._draw(run), self.watch)
 
     def own_step_of(self, run: Run) -> Step:
         """Return the step for the consuming thread. It stops when the iterator is closed."""
@@ -249,6 +250,9 @@ def _segments(nodes: Sequence[Each], run: Run) -> list[Segment]:
         runs, owned = (
             (None, False) if workers is None else workers_of(workers, first.function, first.name, first.chosen)
         )
+        if runs is not None and not isinstance(workers, str) and not runs.in_process:  # "auto" begins in this process
+            for each in group:
+                each.watch.leave()
         steps, limits, measured = _parts(group, run, workers is None)
         own = steps if workers is None else [each.own_step_of(run) for each in group]
         segments.append(Segment(steps, own, limits, measured, stage, runs, owned, run.clock.within))

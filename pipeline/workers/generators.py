@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from pipeline._calls import fill_words
 from pipeline.diagnostics.frames import tell
 from pipeline.logs import logger
+from pipeline.workers.held_generators import Held, held_generators
 
 _WORDS = 624  # words in a Mersenne Twister
 
@@ -210,12 +211,16 @@ class _Before(NamedTuple):
     """What a function might change in its first call."""
 
     states: list[tuple[_Generator, bytes]]
+    held: list[tuple[Held, Any]]
     example: Any
     parts: list[tuple[Any, bytes | None]]
 
 
 class Watch:
-    """Warns if a user function, in the user's own process, uses shared generators or changes the user's examples.
+    """Warns once if a user function draws numbers that a resume repeats or changes, or changes the user's examples.
+
+    In the user's own process the first call is watched. Before a function goes to other processes, it is searched for
+    generators.
 
     Args:
         kind, name: The step, such as "map", and the function's name.
@@ -227,18 +232,37 @@ class Watch:
     """
 
     def __init__(self, kind: str, name: str, function: Any, lent: bool = False) -> None:
-        self._lent = lent
-        self._kind, self._name, self._code = kind, name, getattr(function, "__code__", type(function))
+        self._lent, self._searched = lent, False
+        self._kind, self._name, self._function = kind, name, function
+        inner = getattr(function, "func", function)  # for a partial
+        self._code = getattr(inner, "__code__", type(inner))
         self.due = function is not None and self._code not in _told
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_code": None, "due": False}  # the copy is not in the user's process
+        # The copy is not in the user's process.
+        return {**self.__dict__, "_function": None, "_code": None, "_searched": True, "due": False}
 
     def begin(self, example: Any) -> _Before:
         """Return the states of the generators and of an example before the function's first call."""
         self.due = False
         states = [(each, each.state()) for each in _here.generators(every=False)]
-        return _Before(states, example, _parts(example) if self._lent else [])
+        held = [(each, each.state()) for each in held_generators(self._function)]
+        return _Before(states, held, example, _parts(example) if self._lent else [])
+
+    def leave(self) -> None:
+        """Report the function if copies of its generators go to other processes with it."""
+        if self._searched or self._code in _told:
+            return
+        self._searched = True
+        held = held_generators(self._function)
+        if held:
+            _told.add(self._code)
+            names = " and ".join(each.name for each in held)
+            tell(
+                _log,
+                f"{self._kind}({self._name}) has its own generator {names}: each process draws from its own copy, "
+                "usually the same numbers, and a resume repeats them. Draw from pipeline.example_rng()",
+            )
 
     def end(self, found: _Before) -> None:
         """Report the function if it has changed them."""
@@ -260,6 +284,14 @@ class Watch:
                 f"{self._kind}({self._name}) uses {' and '.join(used)}, which your whole process shares. Its numbers "
                 "will differ after a resume, and in every run with threads. Draw from pipeline.example_rng(), or use "
                 "workers=pipeline.processes(n), which seeds the shared generators for each example",
+            )
+        held = [each.name for each, state in found.held if each.state() != state]
+        if held and self._code not in _told:
+            _told.add(self._code)
+            tell(
+                _log,
+                f"{self._kind}({self._name}) draws from its own generator {' and '.join(held)}: its numbers differ "
+                "after a resume, and in every run with threads. Draw from pipeline.example_rng()",
             )
 
 

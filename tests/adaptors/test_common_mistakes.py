@@ -5,8 +5,10 @@ unequal lengths, and examples shuffled against their labels before they are read
 """
 
 import asyncio
+import functools
 import itertools
 import queue
+import random
 
 import numpy as np
 import pytest
@@ -43,6 +45,44 @@ def looped(data, times=1):
 
 def noisy(number):
     return number + pipeline.example_rng().random()
+
+
+OWN, OF_CACHE, SEEDED_EACH = np.random.default_rng(0), random.Random(1), np.random.RandomState(0)
+
+
+def own_draws(number):
+    return number + OWN.random()
+
+
+def kept_draws(number):
+    return number + OF_CACHE.random()
+
+
+def seeds_it(number):
+    SEEDED_EACH.seed(number)
+    return number + SEEDED_EACH.rand()
+
+
+class Augmenting:
+    def __init__(self, kind):
+        self.generator = kind()
+
+    def __call__(self, number):
+        return self.draw(number)
+
+    def draw(self, number):
+        return number + self.generator.random()
+
+    def double(self, number):
+        return 2 * number
+
+
+def given(generator, number):
+    return number + generator.random()
+
+
+def draws_in_threads(number, generator=random.Random(3)):  # noqa: B008
+    return number + generator.random()
 
 
 async def waits(number):
@@ -244,6 +284,16 @@ RAISES = {
         "arrays: ",
     ),
     "arrays as two arguments": (lambda _: pipeline.arrays(np.ones(3), np.ones(3)), TypeError, "positional argument"),
+    "a device without a driver": (
+        lambda _: on_cuda(),
+        RuntimeError,
+        "device='cuda': this torch finds no CUDA device",
+    ),
+    "device='gpu'": (
+        lambda _: torch() and pipeline.torch.DataLoader(numbers().batch(2), device="gpu"),
+        RuntimeError,
+        "device='gpu': write 'cuda'",
+    ),
     "a share without a seed": (
         lambda _: numbers().shuffle().shard(0, 2),
         ValueError,
@@ -280,6 +330,12 @@ RAISES = {
     "a dataset for zip of Python": (lambda _: pipeline.zip([1], [2]), TypeError, "expected a dataset, got list"),
     "draws from a stream": (lambda _: pipeline.dataset(stream).sample([1], 2), ValueError, "is a stream"),
 }
+
+
+def on_cuda():
+    if torch().cuda.is_available():
+        pytest.skip("needs a machine without CUDA")
+    pipeline.torch.DataLoader(numbers().batch(2), device="cuda")
 
 
 def advanced(data):
@@ -397,11 +453,49 @@ WARNS = {
         lambda _: looped(pipeline.zip(*(pipeline.dataset(stream).shuffle(5).batch(2) for _ in range(2)))),
         "zip of datasets in different random orders",
     ),
+    "a skip of a shuffle without a seed": (
+        lambda _: looped(numbers().shuffle().skip(8)),
+        "list: shuffle without a seed has another order in each dataset, so that skip here and take there have",
+    ),
+    "the same in epochs": (
+        lambda _: [looped(UNSEEDED.epoch(i)) for i in range(3)],
+        "give shuffle a seed, or use data.split(0.8, seed=1)",
+    ),
+    "a buffer of one": (
+        lambda _: looped(pipeline.dataset(range(100)).shuffle(1, seed=1), 1),
+        "range: shuffle(1) keeps the order: write .shuffle(10_000, seed=1)",
+    ),
+    "a generator in a global": (
+        lambda _: looped(numbers().map(own_draws).repeat(2)),
+        "map(own_draws) draws from its own generator OWN: its numbers differ after a resume, and in every run with",
+    ),
+    "a generator in a default": (
+        lambda _: looped(numbers().map(draws_in_threads, workers=2)),
+        "map(draws_in_threads) draws from its own generator generator: its numbers differ after a resume",
+    ),
+    "a generator in a closure": (lambda _: looped(closing(np.random.RandomState(1))), "its own generator held:"),
+    "a generator in an object": (
+        lambda _: looped(numbers().map(Augmenting(np.random.default_rng))),
+        "map(Augmenting) draws from its own generator self.generator",
+    ),
+    "a generator of an object's method": (
+        lambda _: looped(numbers().filter(Augmenting(random.Random).draw)),
+        "filter(draw) draws from its own generator self.generator",
+    ),
+    "a generator as an argument": (
+        lambda _: looped(numbers().map(functools.partial(given, np.random.default_rng(1)))),
+        "map(given) draws from its own generator argument 0",
+    ),
+    "a generator of torch": (
+        lambda _: looped(of_torchs_generator()),
+        "map(<lambda>) draws from its own generator of_torch",
+    ),
     "an iterator that has ended": (
         lambda _: looped(iter(numbers()), 2),
         "this iterator has ended, and has no more elements",
     ),
 }
+UNSEEDED = numbers().shuffle().skip(8)
 FAILING = numbers().map(fails, on_error="skip").batch(2)
 SHUFFLED, ORDERED, SKIPPED = (
     numbers().shuffle(seed=1),
@@ -410,6 +504,15 @@ SHUFFLED, ORDERED, SKIPPED = (
 )
 SEEDED = pipeline.arrays(np.arange(1000)).shuffle(42)
 STEPS = pipeline.dataset(range(10)).shuffle(seed=1).batch(2)
+
+
+def closing(held):
+    return numbers().map(lambda number: number + held.rand())
+
+
+def of_torchs_generator():
+    of_torch = torch().Generator()
+    return numbers().map(lambda number: number + torch().rand(1, generator=of_torch).item())
 
 
 def records(path):
@@ -446,6 +549,11 @@ FINE = {
         pipeline.text([one_file(path), one_file(path, name="b.txt")], shuffle=True).shuffle(10)
     ),
     "one file and a buffer": lambda path: looped(pipeline.text(one_file(path), shuffle=True).shuffle(10, seed=1)),
+    "a look at a shuffle": lambda _: looped(numbers().shuffle().take(3)),
+    "skip with a seed": lambda _: looped(numbers().shuffle(seed=1).skip(3)),
+    "a generator that seeds each example": lambda _: looped(numbers().map(seeds_it)),
+    "a generator that another method uses": lambda _: looped(numbers().map(Augmenting(random.Random).double)),
+    "a global's name as an attribute": lambda _: looped(numbers().map(lambda n: n.OWN if n == "" else n)),
     "an epoch twice": lambda _: [looped(numbers().shuffle(seed=1).epoch(1)) for _ in range(2)],
     "epochs": lambda _: [looped(EPOCHS.epoch(i)) for i in range(3)],
     "a look at the first example": lambda _: [next(iter(EPOCHS)) for _ in range(2)],
@@ -520,6 +628,11 @@ def close_within():
 def test_is_no_mistake(name, tmp_path, caplog):
     FINE[name](tmp_path)
     assert caplog.messages == []
+
+
+def test_a_cache_keeps_the_draws_of_a_functions_own_generator(caplog):
+    looped(numbers().map(kept_draws).cache().repeat(2))
+    assert any("cache keeps what kept_draws has drawn in the first epoch" in text for text in caplog.messages)
 
 
 def test_iterators_that_each_give_the_first_element(caplog):

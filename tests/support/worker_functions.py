@@ -383,6 +383,21 @@ def shared_draws(_):
     return np.array([random.random(), np.random.random(), *normal, pipeline.example_rng().random()])
 
 
+OWN = np.random.default_rng(0)
+
+
+def own_draws(_):
+    return OWN.random()
+
+
+class OwnDraws:
+    def __init__(self):
+        self.generator = random.Random(0)
+
+    def draw(self, _):
+        return self.generator.random()
+
+
 def three_shared_draws(_):
     for _ in range(3):
         yield shared_draws(_)

@@ -113,3 +113,18 @@ def test_others_are_not_reported(caplog):
     data = pipeline.dataset(range(9)).map(lambda _: pipeline.example_rng().random()).filter(lambda x: x < 2)
     assert len(list(data)) == 9
     assert not caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(functions.own_draws, "own_draws) has its own generator OWN"), (functions.OwnDraws().draw, "draw) has its own")],
+    ids=["global", "attribute"],
+)
+def test_copies_of_a_generator_in_processes_are_reported_once(function, name, caplog):
+    with pipeline.processes(1) as workers:
+        for _ in range(2):
+            data = pipeline.dataset(range(8)).map(function, workers=workers).repeat(2)
+            assert len(list(data)) == 16
+    (text,) = caplog.messages
+    assert text.startswith(f"map({name}")
+    assert "each process draws from its own copy, usually the same numbers, and a resume repeats them" in text

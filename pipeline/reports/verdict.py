@@ -153,7 +153,8 @@ def _of_loop(report: Report, loop: Stage) -> _Remedy:
         behind = _needed(thread, behind, consumer)
         room = ahead.waits_out or 0.0
         if room > _OFTEN and ahead.name.startswith("prefetch("):
-            if (empty := ahead.waits_in or 0.0) + room <= _OVERLAP:
+            empty = max(ahead.waits_in or 0.0, waits - own if thread.first else 0.0)  # or the loop waits for the GIL
+            if empty + room <= _OVERLAP:
                 return _by_turns(ahead, consumer, empty, room)
             if ahead.rate * _SMALL > 1:
                 return _too_small(ahead)

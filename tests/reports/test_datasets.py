@@ -766,6 +766,13 @@ def test_a_prefetch_with_small_batches_costs_more_than_it_gains():
     )
 
 
+@pytest.mark.parametrize("empty", [0.02, 0.98])
+def test_a_prefetch_is_not_too_small_if_its_loop_waits_for_the_gil(empty):
+    """Its loop waits 97% of the time, though there is a batch."""
+    got = verdict(part(1, "parse", 0.6), prefetch(2, waits_out=0.29, waits_in=empty), waits_in=0.97)
+    assert (got.kind, got.stage) == ("function", 1)
+
+
 def test_a_prefetch_is_not_too_small_if_its_thread_waits_for_the_gil():
     workers = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2, "wanted": 1.0}
     got = verdict(part(1, "parse", 0.6, **workers), prefetch(2, waits_out=0.36, waits_in=0.98), waits_in=0.98)

@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 _MOST = 100  # values of a container, and functions called by one function
 
 # Names in functions that set a generator's state for each example, or draw from one of `example_rng`.
-_SEEDING = frozenset(("seed", "manual_seed", "set_random_seed", "set_state", "setstate", "bit_generator", "example_rng"))
+_SEEDING = frozenset(
+    ("seed", "manual_seed", "set_random_seed", "set_state", "setstate", "bit_generator", "example_rng")
+)
 
 
 class Held(NamedTuple):

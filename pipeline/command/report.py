@@ -153,8 +153,9 @@ class FeedReport(NamedTuple):
 
     def _sharing(self) -> str:
         """Return the two longest steps in one thread with their shares; "" if one of them takes most of its time."""
-        parts = sorted((each for each in self.run.stages if taken(each) and not made_by(each)), key=taken, reverse=True)
-        if len(parts) < 2 or taken(parts[1]) < _ALIKE * taken(parts[0]):
+        working = [each for each in self.run.stages if each.kind not in ("prefetch", "loop") and not made_by(each)]
+        parts = sorted(working, key=taken, reverse=True)
+        if len(parts) < 2 or not taken(parts[1]) or taken(parts[1]) < _ALIKE * taken(parts[0]):
             return ""
         return " and ".join(f"`{_in_words(each).name}` {taken(each):.0%}" for each in parts[:2])
 

@@ -18,7 +18,7 @@ APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdatas
 
 .PHONY: run build test test-slow test-browser test-all test-jax test-torch test-sources test-cluster stress schedules tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
 .PHONY: test-free-threaded bench-free-threaded tsan-free
-.PHONY: bench-cluster bench-crops bench-dlio bench-worker-start bench-scaling bench-latency bench-remote bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak mutants resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
+.PHONY: bench-cluster bench-crops bench-dlio bench-worker-start bench-scaling bench-latency bench-remote bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak mutants resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels check-release
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 500
 
@@ -322,7 +322,8 @@ test-wheels: $(VENV)-wheels/.installed
 
 # A release's wheels, for this system and processor; needs docker on Linux, and writes to dist/ too.
 release-wheels: $(VENV)-wheels/.installed
-	$(VENV)-wheels/bin/python -m cibuildwheel --output-dir dist
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
+	    $(VENV)-wheels/bin/python -m cibuildwheel --output-dir dist
 
 $(VENV)-wheels/.installed: pyproject.toml
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
@@ -347,10 +348,9 @@ lint: build
 	CFLAGS="-Wall -Wextra -Werror -O1" CXXFLAGS="-Wall -Wextra -Werror -O1" \
 	    $(BIN)/python setup.py --quiet build_ext --force --build-lib build/lint --build-temp build/lint-temp
 
-# Assemble the fragments in changes/ as a version's section: make changelog VERSION=0.3.0
-.PHONY: changelog
-changelog: build
-	$(BIN)/towncrier build --yes --version "$(VERSION)"
+# The tag of a release, its version and its changelog agree: make check-release TAG=v0.4.0
+check-release:
+	$(PYTHON) .ci/check_release.py "$$TAG" $(wildcard dist/*)
 
 clean:
 	rm -rf build dist docs/api/generated *.egg-info $(VENV) $(VENV)-* pipeline/*.so .pytest_cache .hypothesis .mypy_cache .ruff_cache .benchmarks

@@ -1,7 +1,7 @@
 """Pages with sources outside docs/, and links between them and the others.
 
 A page in docs/ named by PAGES has the text of that file. In every page, links to such a file lead to its page; other
-files can be downloaded. The examples page shows the programs too, the changelog also the fragments in changes/.
+files can be downloaded. The examples page shows the programs too.
 """
 
 import os
@@ -33,19 +33,8 @@ def read(app, page, source):
     if page.startswith("api/generated/"):
         return
     text = origin.read_text() if page in PAGES else source[0]
-    if page == "project/changes":
-        text = text.replace("<!-- towncrier: new versions go below -->\n", _coming())
     text = LINK.sub(lambda match: _target(match[1], origin.parent, (DOCS / page).parent), text)
     source[0] = text + _programs() if page == "project/examples" else text
-
-
-def _coming():
-    """Return the changes since the last release, as the changelog's next section."""
-    parts = []
-    for kind in ("added", "changed", "fixed", "removed"):
-        lines = [path.read_text().strip() for path in sorted((ROOT / "changes").glob(f"*.{kind}.md"))]
-        parts += [f"\n### {kind.capitalize()}\n", *(f"- {line}" for line in lines)] if lines else []
-    return "\n## In development\n" + "\n".join(parts) + "\n" if parts else ""
 
 
 def _target(link, old, new):

@@ -96,14 +96,6 @@ def test_every_example_is_listed():
     assert sorted(listed) == sorted(there)
 
 
-def test_changes_are_fragments_until_a_release_is_prepared():
-    """A released version has all its changes in one section: towncrier would write a second with the same name."""
-    fragments = [path.name for path in (ROOT / "changes").glob("*") if path.name != "README.md"]
-    assert [name for name in fragments if not re.fullmatch(r"\+.*\.(added|changed|fixed|removed)\.md", name)] == []
-    prepared = re.search(rf"^## {re.escape(pipeline.__version__)}\b", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert prepared is None or fragments == []
-
-
 FOLDERS = sorted(path for path in (ROOT / "tests").iterdir() if path.is_dir() and not path.name.startswith((".", "_")))
 
 

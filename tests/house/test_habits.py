@@ -13,6 +13,7 @@ yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).parents[2]
 GITHUB = ROOT / ".github"
 MAKEFILE = (ROOT / "Makefile").read_text()
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 TARGETS = set(re.findall(r"^([a-z][\w-]*):", MAKEFILE, re.MULTILINE))
 VARIABLES = set(re.findall(r"^([A-Z]+) *\??=", MAKEFILE, re.MULTILINE))
 
@@ -59,22 +60,43 @@ def test_workflows_have_few_rights(path):
 
 def test_a_release_waits_for_tests_and_wheels():
     release = yaml.safe_load((GITHUB / "workflows" / "release.yml").read_text())["jobs"]
-    assert release["publish"]["needs"] == ["tests", "wheels"]
+    assert release["publish"]["needs"] == ["tag", "tests", "wheels"]
     for name in ("tests", "wheels"):
         called = (ROOT / release[name]["uses"]).read_text()
         assert "workflow_call" in yaml.safe_load(called)[True]  # `on` is a bool in YAML
 
 
+def test_a_release_uploads_wheels_and_sources_alone():
+    """Workflows called by a release share its artifacts, such as the documentation's."""
+    (download,) = [step for step in steps(GITHUB / "workflows" / "release.yml") if "download" in step.get("uses", "")]
+    assert download["with"]["pattern"] == "dist-*"
+    called = [step for name in ("tests", "wheels") for step in steps(GITHUB / "workflows" / f"{name}.yml")]
+    uploads = [step["with"] for step in called if "upload-artifact" in step.get("uses", "")]
+    assert {each["path"]: each["name"].startswith("dist-") for each in uploads} == {
+        "dist/*.whl": True,
+        "dist/*.tar.gz": True,
+        "build/docs": False,
+    }
+
+
 def test_the_changelog_begins_with_the_version():
-    """Each changelog section has a standard heading; notes for upgrading are on a page."""
-    lines = [line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("#")]
-    assert lines[:2] == ["# Changelog", f"## {pipeline.__version__}"]
+    """Its section is being written or has a date; notes for upgrading are on a page."""
+    lines = [line for line in CHANGELOG.splitlines() if line.startswith("#")]
+    assert lines[0] == "# Changelog"
+    assert re.fullmatch(rf"## {re.escape(pipeline.__version__)} \((not released|\d{{4}}-\d\d-\d\d)\)", lines[1])
     kinds = {line for line in lines if line.startswith("### ")}
     assert kinds == {"### Added", "### Changed", "### Fixed", "### Removed"}
     version = pipeline.__version__.rpartition(".")[0]
     assert re.search(
         rf"^## From \S+ to {re.escape(version)}$", (ROOT / "docs" / "upgrade.md").read_text(), re.MULTILINE
     )
+
+
+def test_the_changelog_has_one_short_line_for_each_change():
+    section = CHANGELOG.split("\n## ")[1]
+    lines = [line.removeprefix("- ") for line in section.splitlines() if line.startswith("- ")]
+    assert [line for line in lines if len(line.split()) > 25] == []
+    assert [line for line in lines if lines.count(line) > 1] == []
 
 
 def test_every_python_is_tested_and_gets_a_wheel():
@@ -114,21 +136,3 @@ def test_hooks_are_the_linters():
         re.search(r"\.venv/bin/([\w-]+ ?(?:check|format)?)(?: |$)", each["entry"]).group(1) for each in local["hooks"]
     }
     assert {each.strip() for each in hooks} == {each.strip() for each in linters}
-
-
-KINDS = ("added", "changed", "fixed", "removed")
-
-
-def test_fragments_of_the_changelog_are_a_line_each():
-    """A changelog fragment has at most 25 words; towncrier assembles them."""
-    wrong = []
-    for path in sorted((ROOT / "changes").glob("*")):
-        if path.name == "README.md":
-            continue
-        text = path.read_text()
-        kind = path.name.split(".")[-2:]
-        if not path.name.startswith("+") or kind not in [[each, "md"] for each in KINDS]:
-            wrong.append(f"{path.name}: the name")
-        if text.count("\n") != 1 or not text.endswith("\n") or len(text.split()) > 25:
-            wrong.append(f"{path.name}: one line of at most 25 words, not {len(text.split())}")
-    assert wrong == []

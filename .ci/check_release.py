@@ -1,6 +1,6 @@
 """Check that a release's tag, version and changelog agree: `make check-release TAG=v0.4.0`.
 
-    python .ci/check_release.py TAG [FILE...]    FILE: a wheel or sdist, which must have the tag's version too
+python .ci/check_release.py TAG [FILE...]    FILE: a wheel or sdist, which must have the tag's version too
 """
 
 import re

@@ -98,7 +98,7 @@ _OF_DATASETS = {
     "i": ("epoch", "index", "rank", "shard_index"),
     "length": ("element_length_func", "seq_length"),
     "max_tokens": ("batch_tokens", "max_batch_tokens", "token_budget", "tokens"),
-    "method": ("packing_algorithm", "split"),
+    "method": ("packing_algorithm",),
     "n": (
         *("batch_size", "buffer_size", "count", "num_epochs", "num_samples", "num_shards", "prefetch_factor", "size"),
         *("times", "world_size"),
@@ -109,6 +109,13 @@ _OF_DATASETS = {
     "pad_to": ("max_length", "pad_to_length"),
     "stride": ("shift", "step"),
     "workers": ("num_parallel_calls", "num_threads", "num_workers", "parallel", "threads"),
+}
+
+
+# Arguments of version 0.3, by method.
+_REMOVED = {
+    ("Dataset.pack", "split"): "For split=True leave it out, for split=False write method='first_fit', long='error'.",
+    ("DatasetIterator.fingerprint", "content"): "Leave it out: a fingerprint always covers the contents of examples.",
 }
 
 
@@ -171,6 +178,10 @@ def _meant(name: str, known: Sequence[str]) -> str | None:
 
 
 def _hint(function: str, name: str, known: Sequence[str]) -> str:
+    if removed := _REMOVED.get((function, name)):
+        return removed
+    if not known:
+        return "It takes none."
     if name in _IN_DATASETS and known[0] in ("data", "dataset") and "num_epochs" not in known:
         return f"Write it into the dataset: {_IN_DATASETS[name].replace('{}', '...')}."
     if "workers" in known and _meant(name, known) == "workers":

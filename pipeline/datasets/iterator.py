@@ -34,6 +34,7 @@ from pipeline.errors import (
     OutOfRangeError,
     invalid,
 )
+from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.nest import refuse_missing_in
 from pipeline.reports import spans
@@ -737,6 +738,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._loaded, self._made, self._interrupted = found, record, False
         self._records = deque([record], maxlen=BEHIND + 1)
 
+    @tells_keywords
     def fingerprint(self) -> str:
         """Return a checksum over the contents and order of all examples so far: "<number>-<16 hex digits>".
 

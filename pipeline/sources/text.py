@@ -21,6 +21,7 @@ from pipeline.files.encoding import (
     checked_encoding,
     encoding_fact,
     is_converted,
+    refuse_binary,
     refuse_utf_16,
 )
 from pipeline.files.limits import MAX_RECORD_BYTES, too_long
@@ -96,13 +97,18 @@ class _Lines(IndexedParts):
         with opened(name, self._encoding) as file:
             if place is None:
                 file.fill(LONGEST_MARK)
-                refuse_utf_16(file.data, name, "text")
+                self._refuse(file.data, name)
                 file.position += self._mark(file.data)
                 skip(file, self._skip_lines, name)
             else:
                 file.go_to(place)
             for piece in cut_pieces(file, self._cut, name, encoding=self._encoding):
                 yield piece.offset, PieceRecords(piece, 0, piece.records)
+
+    def _refuse(self, begin: bytes, name: str) -> None:
+        """Raise InvalidArgumentError if a file is not text; bytes may begin as they like."""
+        refuse = refuse_utf_16 if self._encoding is None else refuse_binary
+        refuse(begin, name, "text")
 
     def _mark(self, begin: bytes) -> int:
         """Return the length of a byte order mark at a file's beginning."""
@@ -111,7 +117,7 @@ class _Lines(IndexedParts):
     def places(self, name: str, folder: str | None) -> Places:
         with opened(name) as file:
             file.fill(LONGEST_MARK)
-            refuse_utf_16(file.data, name, "text")
+            self._refuse(file.data, name)
             only_mark = self._encoding is not None and file.data == MARK  # and no line
         found = Offsets(name, "lines", line_offsets, folder)
         return Regular(name, found.identity, 0, 1, 0) if only_mark else found

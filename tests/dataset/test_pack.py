@@ -218,8 +218,3 @@ def test_elements_count_each_sequence_once():
 def test_wrong_arguments(arguments, text):
     with pytest.raises(ValueError, match=text):
         stream(ROWS).pack(**{"length": 4, **arguments})
-
-
-def test_the_argument_of_before():
-    with pytest.raises(TypeError, match=r"'split'\. Did you mean 'method'"):
-        stream(ROWS).pack(4, split=False)

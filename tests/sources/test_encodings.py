@@ -128,7 +128,7 @@ def test_names_and_lines_in_latin_1(tmp_path):
         list(pipeline.jsonl(path))
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "text"])
 def test_files_of_other_formats(kind, tmp_path):
     path = tmp_path / "t"
     begins = {

@@ -299,6 +299,17 @@ class Adding:
         return number + self.data[0], Adding.made
 
 
+class Counting:
+    """Returns the number of its calls."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, item):
+        self.calls += 1
+        return self.calls
+
+
 class Doubling(functools.partial):
     """A partial function with a result of its own."""
 

@@ -213,20 +213,23 @@ class Chunk:
         parts: Their results in order: blocks, skipped errors, and `Task`s still with workers.
         segment: Index of the next segment.
         inputs: Number of input examples in it.
+        load: Time it took in all segments, as a multiple of a chunk's target duration.
+        bytes: Bytes of its inputs and results in all segments.
     """
 
-    __slots__ = ("inputs", "parts", "segment")
+    __slots__ = ("bytes", "inputs", "load", "parts", "segment")
 
     def __init__(self, parts: list[Any], segment: int, inputs: int) -> None:
         self.parts, self.segment, self.inputs = parts, segment, inputs
+        self.load, self.bytes = 0.0, 0
 
     def due(self) -> bool:
         """Return whether workers have nothing left to do in this segment."""
-        return all([not isinstance(each, Task) or each.future.done() for each in self.parts])
+        return all(not isinstance(each, Task) or each.future.done() for each in self.parts)
 
     def has_tasks(self) -> bool:
         """Return whether parts of it were sent to workers and not received."""
-        return any([isinstance(each, Task) for each in self.parts])
+        return any(isinstance(each, Task) for each in self.parts)
 
 
 class Task:
@@ -343,8 +346,8 @@ class Crewed(Maker):
             self._rows = rows
 
     def _workers(self) -> int:
-        """Return the largest worker count of any segment."""
-        return max([each.workers.count for each in self._segments if each.workers is not None])
+        """Return the number of workers."""
+        return sum([each.workers.count for each in self._segments if each.workers is not None])
 
     def _stay(self) -> None:
         """Stop submitting to executors that wait for this iterator; run its functions in the consuming thread."""
@@ -422,6 +425,7 @@ class Crewed(Maker):
     def _delivered(self, unit: Pending, chunk: Chunk) -> Chunk:
         unit.chunks.remove(chunk)
         self._under_way -= chunk.inputs
+        self._adapt(chunk)
         if not unit.chunks and not unit.complete:
             self._go_on()  # to get the state after this chunk
         return chunk
@@ -629,14 +633,14 @@ class Crewed(Maker):
         for part in chunk.parts:
             if isinstance(part, Task) and part.future.done():
                 waited, self._waited = (self._waited, 0.0) if first else (0.0, self._waited)
-                parts += self._made(segment, part, waited)
+                parts += self._made(chunk, segment, part, waited)
             else:
                 parts.append(part)
             if isinstance(parts[-1] if parts else None, Block) and parts[-1].error is not None:
                 break  # an error is the last output
         chunk.parts = parts
 
-    def _made(self, segment: Segment, task: Task, waited: float) -> list[Any]:
+    def _made(self, chunk: Chunk, segment: Segment, task: Task, waited: float) -> list[Any]:
         """Return a task's results, or other tasks if its workers failed."""
         future, block = task.future, task.block
         if future.cancelled():  # another stage has shut down its part of the executor
@@ -650,10 +654,16 @@ class Crewed(Maker):
         results, times = future.result()
         segment.note(times, waited)
         seconds, cpu = sum(each[0] for each in times), sum(each[1] for each in times)
-        assert segment.workers is not None
-        sent, received = self._adapt(segment.workers, block, results, seconds)
+        made = [each.values for each in results if isinstance(each, Block)]
+        sent, received = size_of(block.values), sum([size_of(each) for each in made])
+        workers = segment.workers
+        assert workers is not None
+        chunk.load += (seconds + 1e-7) / workers.chunk_seconds
+        chunk.bytes += sent + received
+        if self._rows is not None and made:
+            self._rows.learn(made[0] if workers.in_process else Examples([]))
         segment.note_moved(sent, received)
-        segment.workers.note(len(block), seconds, cpu, waited)
+        workers.note(len(block), seconds, cpu, waited)
         parts: list[Any] = []
         for part in results:
             if isinstance(part, SkippedAt):
@@ -712,17 +722,12 @@ class Crewed(Maker):
         set_on(error.item.error, "__traceback__", error.item.traceback)
         return segment.steps[error.step].blamed(error.item.error, number, self._named(block, error.input))
 
-    def _adapt(self, workers: Workers, block: Block, results: Sequence[Any], seconds: float) -> tuple[int, int]:
-        """Choose the size of the next chunks. Return the bytes of the inputs and of the results."""
-        count = len(block)
-        best = int(count * workers.chunk_seconds / (seconds + 1e-7)) + 1
-        made = [each.values for each in results if isinstance(each, Block)]
-        sent, received = size_of(block.values), sum([size_of(each) for each in made])
-        self._bytes = (sent + received) / count
-        if self._rows is not None and made:
-            self._rows.learn(made[0] if workers.in_process else Examples([]))
-        self._size = max(1, min(_MOST, best, 2 * self._size, int(_CHUNK_BYTES / (self._bytes + 1))))
-        return sent, received
+    def _adapt(self, chunk: Chunk) -> None:
+        """Choose the size of the next chunks by one that all workers are done with."""
+        if chunk.load:
+            self._bytes = chunk.bytes / chunk.inputs
+            best = int(chunk.inputs / chunk.load) + 1
+            self._size = max(1, min(_MOST, best, 2 * self._size, int(_CHUNK_BYTES / (self._bytes + 1))))
 
 
 class _Delivered(Iterator["Block | Skipped"]):

@@ -32,9 +32,9 @@ LOCKSTEP = "tests/queues/test_lockstep_queue.py"
 PLANTS = [
     Plant(
         "results come as workers make them",
-        "pipeline/stages/crew.py",
-        "            if self._ordered:\n                if self._advance",
-        "            if not self._ordered:\n                if self._advance",
+        "pipeline/stages/functions.py",
+        "ordered=all(each.ordered for each in nodes),",
+        "ordered=not all(each.ordered for each in nodes),",
         f"{CHAOS}[mapped]",
     ),
     Plant(

@@ -64,6 +64,37 @@ def test_chunks_of_short_functions_are_of_many_examples(seconds, size):
     assert executor.sizes[0] == 1
 
 
+@pytest.mark.parametrize("slow_first", [True, False], ids=["slow first", "slow last"])
+def test_chunks_fit_the_slowest_of_several_functions(slow_first):
+    """The chunks of the fast one must not grow: one worker of the slow one would get what is meant for all."""
+    slow, fast = Clockwork(4, 1e-3), Clockwork(4, 1e-6)
+    first, last = (slow, fast) if slow_first else (fast, slow)
+    source = pipeline.dataset(range(10**6)).map(float, workers=first).map(float, workers=last)
+    check_whole(sizes(slow, source, size=32), 16)
+    assert max(fast.sizes) == 16
+
+
+def test_chunks_grow_if_a_filter_drops_most_of_them():
+    """A chunk is as many inputs as take the workers of the second function 16 ms."""
+    fast, slow = Clockwork(4, 1e-6), Clockwork(4, 1e-3)
+    source = pipeline.dataset(range(10**6)).filter(fiftieth, workers=fast).map(float, workers=slow)
+    assert 12 <= max(sizes(slow, source)[-40:]) <= 20
+
+
+def fiftieth(number):
+    return number % 50 == 0
+
+
+def test_chunks_of_functions_with_many_results_are_of_one_input():
+    several, slow = Clockwork(4, 1e-6), Clockwork(4, 1e-3)
+    source = pipeline.dataset(range(10**6)).flat_map(thirty, workers=several).map(float, workers=slow)
+    assert set(sizes(several, source)) == {1}
+
+
+def thirty(number):
+    return [number] * 30
+
+
 def large(number):
     return np.zeros(100_000, np.uint8)
 

@@ -5,6 +5,7 @@ import io
 import os
 import pickle
 import random
+import resource
 import threading
 import tracemalloc
 
@@ -185,19 +186,43 @@ def test_kept_are_three_batches(queue, traced):
 
 
 def test_memory_follows_the_size_of_batches(queue, traced):
-    """At most three blocks are kept, and the next batch with another size frees them."""
+    """At most three blocks are kept, none more than four times as long as the last batch."""
     rng = random.Random(2)
-    sizes = [*range(4, 41)] * 3
+    sizes = [*range(1, 81)] * 2
     rng.shuffle(sizes)
-    before = 0
     for n in sizes:
         held = [batch(queue, n % 256, n) for _ in range(rng.randrange(1, 6))]
         assert all(intact(array, n % 256) for array in held)
         live = sum(array.nbytes for array in held) / MIB
-        assert traced() <= live + (SPARES * n / 4 if n == before else 0) + 0.2
+        assert traced() <= live + SPARES * min(80, 4 * n) / 4 + 0.2
         del held
-        before = n
-        assert traced() <= SPARES * n / 4 + 0.2
+        assert traced() <= SPARES * min(80, 4 * n) / 4 + 0.2
+
+
+@pytest.mark.parametrize(("rows", "same"), [(8, True), (7, True), (5, True), (3, True), (1, False), (9, False)])
+def test_a_smaller_batch_reuses_memory(queue, rows, same):
+    """Down to a quarter of the size."""
+    first = batch(queue, 1)
+    where = address(first)
+    del first
+    second = batch(queue, 2, rows)
+    assert (address(second) == where) is same
+    assert intact(second, 2)
+
+
+def test_the_end_of_a_long_block_is_returned(queue):
+    """A block twice as long as its array keeps half as much memory again: three batches of 50 MiB use 225, not 300."""
+    arrays = [batch(queue, 1, 400) for _ in range(3)]
+    before = _resident()
+    arrays = None
+    arrays = [batch(queue, 2, 200) for _ in range(3)]
+    assert all(intact(array, 2) for array in arrays)
+    assert before - _resident() > 50
+
+
+def _resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / MIB
 
 
 def test_small_batches_are_not_kept():

@@ -414,18 +414,21 @@ def read_rows(int descriptor, int64_t start, const int64_t[::1] numbers not None
 
 @cython.no_gc_clear
 cdef class AgainMemory:
-    """Reuses dropped arrays in its `with` block: up to three of the new array's size, from 128 KiB on.
+    """Reuses the memory of dropped arrays in its `with` block: of up to three, from 128 KiB on.
 
-    For batches too large for malloc to keep their pages. If the caller has given NumPy an allocator, that one is used.
+    For arrays too large for malloc to keep their pages. If the caller has given NumPy an allocator, that one is used.
     After this object is gone, existing arrays keep only their own memory.
+
+    Args:
+        mixed: Keep arrays with very different sizes.
 
     Thread safety: several threads may enter it.
     """
 
     cdef object handler
 
-    def __cinit__(self):
-        self.handler = new_recycler()
+    def __cinit__(self, bint mixed=False):
+        self.handler = new_recycler(mixed)
 
     def __dealloc__(self):
         stop_recycling(self.handler)

@@ -9,7 +9,6 @@ import stat
 import struct
 import weakref
 import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import DataLossError, OpError, invalid
+from pipeline.files.inflate import InflateError, crc32, decompressobj
 from pipeline.files.limits import too_long
 from pipeline.files.npy import filled, read_layout
 from pipeline.files.opening import read_whole
@@ -36,7 +36,9 @@ _MANY = (1 << 16) - 1  # from this member count on, zip64 has the directory; als
 
 _SMALL = 1 << 16  # files up to this size are read by one call
 _PIECE = 1 << 20  # bytes decompressed at once
+_CHECKED = 1 << 18  # bytes read before their checksum is computed, while they are in the processor's cache
 _LARGEST_RATIO = 1032  # largest expansion per byte in a deflate stream
+_WINDOW_BITS = 15  # of zip files, which have no header of zlib
 
 
 def read_arrays(name: str, keys: Sequence[str] | None, limit: int, verify: bool) -> Any:
@@ -171,11 +173,11 @@ class _Stored:
 
 
 class _Deflated:
-    """Bytes decompressed while reading; zlib.error if that fails."""
+    """Bytes decompressed while reading; InflateError if that fails."""
 
     def __init__(self, file: _Bytes, begin: int, size: int) -> None:
         self._compressed = _Stored(file, begin, size)
-        self._engine = zlib.decompressobj(-zlib.MAX_WBITS)
+        self._engine = decompressobj(-_WINDOW_BITS)
         self._input = b""
 
     def read(self, size: int) -> bytes:
@@ -196,7 +198,7 @@ class _Deflated:
         while not self._engine.eof:
             self._input = self._input or self._compressed.read(_PIECE)
             last = not self._input  # the engine may still have output then
-            piece = self._engine.decompress(self._input, size)
+            piece: bytes = self._engine.decompress(self._input, size)
             self._input = self._engine.unconsumed_tail
             if piece or last:
                 return piece
@@ -212,12 +214,18 @@ class _Checked:
 
     def read(self, size: int) -> bytes:
         data = self._content.read(size)
-        self.crc = zlib.crc32(data, self.crc)
+        self.crc = crc32(data, self.crc)
         return data
 
     def into(self, out: NDArray[np.uint8]) -> int:
-        count = self._content.into(out)
-        self.crc = zlib.crc32(out[:count].data, self.crc)
+        count = 0
+        while count < len(out):
+            piece = out[count : count + _CHECKED]
+            more = self._content.into(piece)
+            self.crc = crc32(piece[:more].data, self.crc)
+            count += more
+            if more < len(piece):
+                break
         return count
 
 
@@ -269,7 +277,7 @@ class _Archive:
             checked = _Checked(content) if self._verify else None
             array = _array(checked or content, member.file_size, where)
             ends = not content.read(1)
-        except (zlib.error, struct.error) as error:  # struct.error: the file has become shorter
+        except (InflateError, struct.error) as error:  # struct.error: the file has become shorter
             raise _damage(where, f"it cannot be read: {error}") from error
         if not ends:
             raise _damage(where, f"it has more than the {member.file_size:,} bytes of the archive's directory")

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._batch import AgainMemory
 from pipeline._block import bounds
 from pipeline.diagnostics.ends import raise_why
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
@@ -87,13 +88,14 @@ class Table(Rows):
     Attributes:
         sizes: Rows per group, if a group's rows must be read together; else None.
         at_hand: True if rows are in memory, and only need gathering.
+        large: True if rows may be large arrays: each iterator reuses the memory of dropped ones.
         ahead: True if rows may be made before they are requested: making them calls no user function.
         by_epoch: True if each epoch has its own rows: row i in epoch e has the number `e * len(table) + i`.
         takes_workers: See `Node.takes_workers`.
     """
 
     sizes: Sequence[int] | None = None
-    at_hand = ahead = by_epoch = False
+    at_hand = large = ahead = by_epoch = False
     takes_workers = ""
 
     def __len__(self) -> int:
@@ -352,6 +354,7 @@ class TableRows(Index):
         if found is not None and length:
             self._gatherer, self._structure = found
         self.of_numbers = found is not None
+        self._memory = AgainMemory(mixed=True) if table.large else None
         self.ahead = table.ahead or self.of_numbers
         self._plain = numbered.shuffle is None and numbered.shard == (0, 1) and not begin and length <= numbered.length
 
@@ -368,8 +371,14 @@ class TableRows(Index):
         if self._gatherer is not None:
             return Block(Columns(self._gatherer.take(rows), len(rows), self._structure), numbers)
         names = Names(lambda i: self._table.named(int(rows[i])))
-        values, error = made_before_error(self._table.rows, numbers if self._table.by_epoch else rows)
+        values, error = made_before_error(self._made, numbers if self._table.by_epoch else rows)
         return Block(values, numbers[: len(values)], error, names)
+
+    def _made(self, rows: NDArray[np.int64]) -> Columns | Examples:
+        if self._memory is None:
+            return self._table.rows(rows)
+        with self._memory:
+            return self._table.rows(rows)
 
     def runs(self, starts: Numbers, size: int) -> Block | None:
         numbered = self._numbered

@@ -44,8 +44,8 @@ def npz(
     Args:
         paths: A path, URL or pattern such as "train/*.npz", or a list of them.
         keys: Names of the arrays to read from each `.npz` file. None reads all.
-        verify: Check each array's checksum in an `.npz` file. Without it, large uncompressed arrays are read several
-            times as fast, and damage may go unnoticed.
+        verify: Check each array's checksum in an `.npz` file. Without it, large uncompressed arrays are read faster,
+            and damage may go unnoticed. With the extra `npz`, checks take half of the time to read.
         num_epochs: Number of epochs; None repeats forever.
         shuffle, seed: Shuffle the files, in a different order each epoch.
         shard: (index, count): read every count-th file.
@@ -77,7 +77,7 @@ class _Files(FileTable):
     unit = "files"
     most = 32  # file sizes are unknown
     one_by_one = True
-    ahead = True
+    ahead = large = True
 
     def __init__(self, names: Sequence[str], keys: list[str] | None, verify: bool, limit: int) -> None:
         super().__init__(names, [1] * len(names))

@@ -9,6 +9,7 @@ import dataset_contract
 import fsspec
 import numpy as np
 import pytest
+from helpers import run_script
 from source_contract import SourceContract
 from test_tokens import raises
 
@@ -93,6 +94,54 @@ def test_values_are_those_of_numpy(tmp_path, value, save, verify):
 def saved(path, value):
     np.save(path, value)
     return path
+
+
+def test_reused_memory_is_not_visible(tmp_path):
+    """Dropped examples give their memory to later ones, but not while a part of them is kept."""
+    sizes = [300_000, 500_000, 200_000, 400_000, 600_000, 250_000, 500_000, 150_000]
+    for number, size in enumerate(sizes):
+        np.savez(tmp_path / f"{number}.npz", x=np.full(size, number, np.uint8))
+    kept = []
+    with iter(pipeline.npz(tmp_path / "*.npz", num_epochs=4)) as batches:
+        for count, example in enumerate(batches):
+            array, number = example["x"], count % len(sizes)
+            assert len(array) == sizes[number]
+            assert (array == number).all()
+            if count % 5 == 0:
+                kept.append((number, array[1:2]))
+            assert all((view == number).all() for number, view in kept)
+    assert all((view == number).all() for number, view in kept)
+
+
+@pytest.mark.parametrize("save", ["savez", "savez_compressed"])
+def test_without_isal(tmp_path, save):
+    """zlib finds the same damage."""
+    getattr(np, save)(tmp_path / "0.npz", x=np.arange(100_000) % 7)
+    good = (tmp_path / "0.npz").read_bytes()
+    for number, place in enumerate([200, len(good) // 2, len(good) // 2 + 1], 1):
+        bad = bytearray(good)
+        bad[place] ^= 0x55
+        (tmp_path / f"{number}.npz").write_bytes(bad)
+    found = {}
+    for module in ("isal", "no_such_module"):
+        done = run_script(WITHOUT.format(module=module), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        found[module] = done.stdout
+    assert found["isal"] == found["no_such_module"]
+    assert found["isal"].split() == ["299995", "DataLossError", "DataLossError", "DataLossError"]
+
+
+WITHOUT = """
+import glob, sys
+sys.modules["{module}"] = None
+import pipeline
+
+for path in sorted(glob.glob("*.npz")):
+    try:
+        print(pipeline.npz(path)[0]["x"].sum())
+    except pipeline.errors.DataLossError as error:
+        print(type(error).__name__)
+"""
 
 
 def test_keys(tmp_path):

@@ -27,18 +27,13 @@ class Loader(BaseDataLoader):
         args = self._args
         files = args.file_list_train if self.dataset_type is DatasetType.TRAIN else args.file_list_eval
         order = {"shuffle": args.file_shuffle is not Shuffle.OFF, "seed": args.seed}
-        prepared, share = args.resized_image, (args.my_rank, args.comm_size)
+        order["shard"] = args.my_rank, args.comm_size
+        prepared = args.resized_image
         if self.format_type is FormatType.NPZ:
-            checked = "DLIO_UNCHECKED" not in os.environ
-
-            def read(name):
-                pipeline.npz(name, ["x"], verify=checked)[0]
-                return prepared
-
-            names = pipeline.dataset(files).shuffle(seed=args.seed).shard(*share)
-            batches = names.map(read, workers=args.read_threads).batch(self.batch_size, drop_remainder=True)
+            volumes = pipeline.npz(files, ["x"], verify="DLIO_UNCHECKED" not in os.environ, **order)
+            batches = volumes.map(lambda volume: prepared).batch(self.batch_size, drop_remainder=True)
         else:
-            records = pipeline.tfrecord(files, FEATURES, shard=share, **order)
+            records = pipeline.tfrecord(files, FEATURES, **order)
             if args.sample_shuffle is not Shuffle.OFF:
                 records = records.shuffle(args.shuffle_size, seed=args.seed)
             batches = records.batch(self.batch_size, drop_remainder=True)

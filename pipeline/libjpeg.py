@@ -11,12 +11,12 @@ import glob
 import importlib.util
 import os
 import sys
-import threading
 from ctypes.util import find_library
 
 import numpy as np
 
 from pipeline._crops import frame_of, open_libjpeg, region_of_jpeg
+from pipeline.locks import Lock
 
 # A 52 x 40 image that is easy to get wrong: its colours have half the resolution, and change everywhere.
 _TRIAL = base64.b64decode(
@@ -35,7 +35,7 @@ _TRIAL = base64.b64decode(
 _HEIGHT, _WIDTH = 40, 52
 _PARTS = ((3, 5, 20, 30), (16, 16, 33, 32), (10, 32, 20, 33), (10, 20, 40, 52))
 
-_lock = threading.Lock()
+_lock = Lock()
 _found: list[str] = []  # the chosen library, or "": searched only once
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import deque
+
+from pipeline.locks import Lock
 
 # docs/monitoring.md lists them too.
 NAMES = {
@@ -31,7 +32,7 @@ class Limit(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._lock = threading.RLock()  # reentrant: a signal handler or a finalizer may log
+        self._lock = Lock()
         self._places: dict[tuple[str, int], tuple[deque[float], list[int]]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:

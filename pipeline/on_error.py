@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import threading
 import traceback
 from collections.abc import Callable
 from typing import Any
 
 from pipeline.dtypes import at_least, one_of
 from pipeline.errors import CancelledError, OutOfRangeError
+from pipeline.locks import Lock
 from pipeline.tracebacks import of_user
 
 KEPT = 100  # errors; further ones are only counted
@@ -74,7 +74,7 @@ class Skips:
             at_least(0, max_errors, "max_errors")
         self.active = on_error == "skip"
         self._max_errors = max_errors
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self.count = 0
         self.errors: list[Exception] = []
 

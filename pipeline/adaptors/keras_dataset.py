@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from pipeline.diagnostics.wording import named
 from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError, OutOfRangeError, invalid
 from pipeline.keywords import tells_keywords
+from pipeline.locks import Lock
 from pipeline.sources.extras import needs
 from pipeline.sources.source import Source
 
@@ -93,7 +93,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
             raise ValueError(f"steps must be at least 1, got {steps}")
         self._loader = _PyDataset(data, functools.partial(_chosen, x, y, sample_weight))
         self._steps = steps
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._batches: Iterator[Any] | None = None
         self._kept: list[Any] = []  # this epoch's first batches, while Keras may only be inspecting
         self._given = 0  # batches of this epoch given to Keras

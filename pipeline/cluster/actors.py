@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import collections
-import threading
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from pipeline.cluster.connect import LEFT, bare
 from pipeline.errors import AbortedError, FailedPreconditionError
+from pipeline.locks import ReentrantCondition
 from pipeline.workers.chunks import FailedItem
 
 # Namespace for actor names, independent of the job.
@@ -36,7 +36,7 @@ class Lanes:
         self._came = 0  # number of consumers so far
         self._asking: dict[Hashable, tuple[int, object]] = {}  # the latest ticket and call per consumer
         self._ended: FailedItem | bool = False
-        self._changed = threading.Condition()
+        self._changed = ReentrantCondition()
 
     def come(self) -> tuple[int | None, int]:
         """Return the number of shards (None: the first to ask gets the next batch), and a new consumer's ticket."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from pipeline.cluster.ray_client import RayCall, RayClient
 from pipeline.cluster.task import FunctionSpec, Held, Pickled, versions
+from pipeline.locks import Lock
 from pipeline.workers.executor import Workers
 
 # Pickled functions from this size on are sent through the object store, once per machine.
@@ -43,7 +44,7 @@ class RayWorkers(Workers):
         self.retries, self.options = retries, options
         self.client = RayClient(ray, count, retries, options)
         self._closed = self._started = False
-        self._submitting = threading.RLock()  # not Lock, because a signal handler may call shutdown
+        self._submitting = Lock()
         weakref.finalize(self, self.client.close).atexit = False
 
     @property

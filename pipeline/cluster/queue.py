@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,6 +15,7 @@ from pipeline.cluster.connect import connect
 from pipeline.cluster.rows import HOLD, RowQueueActor
 from pipeline.dtypes import integer
 from pipeline.errors import AbortedError, DeadlineExceededError, InvalidArgumentError, OpError, invalid
+from pipeline.locks import Lock
 from pipeline.nest import Nest, length, map_values, parts_of
 from pipeline.queues.kinds import FIFOQueue
 
@@ -95,7 +95,7 @@ class RemoteQueue:
         self.shared_name = shared_name
         self.name = shared_name or "remote_queue"
         self._form = FIFOQueue(-1, *form)  # casts and checks, as in all queues
-        self._forming = threading.Lock()
+        self._forming = Lock()
         self.dtypes, self.shapes, self.names = self._form.dtypes, self._form.shapes, self._form.names
 
     def __reduce__(self) -> tuple[Any, ...]:

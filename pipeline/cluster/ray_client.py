@@ -17,6 +17,7 @@ from pipeline.cluster.connect import LEFT, member
 from pipeline.cluster.task import FunctionSpec, Note, Unfit, call
 from pipeline.diagnostics.wording import named
 from pipeline.errors import AbortedError, CancelledError
+from pipeline.locks import Lock
 from pipeline.workers.chunks import FailedItem, WorkerDied
 from pipeline.workers.pool import BrokenWorkers
 
@@ -87,7 +88,7 @@ class RayClient:
         self.retried = 0
         self.seconds: dict[str, float] = collections.defaultdict(float)
         self.calls: collections.Counter[str] = collections.Counter()
-        self._counting = threading.RLock()  # reentrant: a finalizer may note the end of an iterator for reports
+        self._counting = Lock()
         self._vacant = threading.Lock()
         self._began = time.monotonic()
         self._metrics = Metrics(ray)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import itertools
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline.cluster.actors import POLL
 from pipeline.errors import DeadlineExceededError
+from pipeline.locks import Lock
 from pipeline.queues.kinds import FIFOQueue, RandomShuffleQueue
 from pipeline.workers.chunks import FailedItem
 
@@ -74,7 +74,7 @@ class RowQueueActor:
             if min_after_dequeue is None
             else RandomShuffleQueue(capacity, min_after_dequeue, *form, seed=seed)
         )
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._blocks: dict[int, _Block] = {}  # by request, like the other two
         self._handed: dict[int, _Handed] = {}
         self._withdrawn: dict[int, float] = {}  # time of withdrawal, for absent or future requests

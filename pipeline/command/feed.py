@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from pipeline.decode.image.decode import decode_image
 from pipeline.files.crc32c import crc_function
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.opening import contents, open_file
+from pipeline.locks import Lock
 from pipeline.nest import Nest, parts_of
 from pipeline.runners.coordinator import Coordinator
 from pipeline.sources.csv import csv
@@ -75,7 +75,7 @@ class FilePipeline:
         self.bytes_read = 0
         self._settings = settings
         self._record_bytes = record_bytes(settings.format)
-        self._lock = threading.Lock()  # guards bytes_read
+        self._lock = Lock()  # guards bytes_read
         if settings.format in TEXT:
             refuse_compressed(settings.files)
 

@@ -35,6 +35,7 @@ from pipeline.errors import (
     invalid,
 )
 from pipeline.keywords import tells_keywords
+from pipeline.locks import Lock
 from pipeline.logs import logger
 from pipeline.nest import refuse_missing_in
 from pipeline.reports import spans
@@ -112,7 +113,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         """
         self._node, self._arranged, self._epoch = node, arranged(node), epoch
         self._waits = self._arranged.waits
-        self._lock = threading.RLock()  # held in `next`
+        self._lock = Lock()  # held in `next`
         self._owner: int | None = None  # the thread with the lock
         self._name = name or name_of_recipe(node)
         self._smaller = _WITHOUT if name is None else _SMALLER  # batch functions name their iterators
@@ -830,7 +831,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     def _after_fork(self) -> None:
         """Reset in a forked child, where the parent's threads do not exist."""
-        self._lock, self._owner = threading.RLock(), None
+        self._lock, self._owner = Lock(), None
         if self._stream is not None or self._interrupted:
             self._stream, self._forked, self._interrupted = None, True, False
 

@@ -24,6 +24,7 @@ from pipeline.errors import (
     invalid,
     show,
 )
+from pipeline.locks import ReentrantCondition
 from pipeline.orders.seeds import Seed
 from pipeline.stages.block import Block, Columns, listed
 from pipeline.stages.index import ENDLESS
@@ -31,7 +32,6 @@ from pipeline.stages.node import Node
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stream
 from pipeline.stages.sum_tree import SumTree
-from pipeline.sync.condition import ReentrantCondition
 
 # Seconds between checks for `close` while the buffer is empty.
 _LOOK = 0.1

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from pipeline.diagnostics.ends import EndOfInput
 from pipeline.diagnostics.frames import Place, caller, is_running
 from pipeline.diagnostics.wording import count, named
+from pipeline.locks import Lock
 from pipeline.on_error import add_note, set_on
 
 
@@ -87,7 +88,7 @@ class WorkerGroup:
         self.gate: Any = None
         self.of_loop = False
         self.starter: threading.Thread | None = None
-        self._lock = threading.RLock()  # reentrant: a signal handler may call their queue
+        self._lock = Lock()
         self._threads: list[threading.Thread] = []
         self._running: set[threading.Thread] = set()
         self._ends: list[tuple[EndOfInput, BaseException | None]] = []

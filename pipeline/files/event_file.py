@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +14,7 @@ from pipeline.files.crc32c import crc_function_or_slow
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.tfrecord import framed
 from pipeline.files.tfrecord_cutter import records
+from pipeline.locks import Lock
 from pipeline.proto.schema import DecodeError
 from pipeline.proto.summary import Event
 
@@ -38,7 +38,7 @@ class EventFile:
     def __init__(self, logdir: str, max_queue: int = 10, flush_secs: float = 120, suffix: str = "") -> None:
         os.makedirs(logdir, exist_ok=True)
         self._crc = crc_function_or_slow()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._most, self._seconds = max_queue, flush_secs
         self._waiting, self._flushed = 0, time.monotonic()
         self._pending, self._end = bytearray(), 0  # what is not written yet, and where it belongs

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 
 from pipeline.errors import DataLossError, FailedPreconditionError
 from pipeline.files.os_errors import translated
+from pipeline.locks import Lock
 
 _OPEN = 64  # files that stay open
 
@@ -25,7 +25,7 @@ class RandomFiles:
     def __init__(self, function: str) -> None:
         self._function = function
         self._open: dict[str, _Descriptor] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def read(self, name: str, identity: tuple[int, int], begins: Sequence[int], ends: Sequence[int]) -> list[bytes]:
         """Return a file's bytes between pairs of offsets, and check afterwards for changes.

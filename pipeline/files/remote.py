@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import io
 import os
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +16,7 @@ from pipeline.files.compression import OpenFile, decompressed
 from pipeline.files.os_errors import translated
 from pipeline.files.ranges import Facts, Fetched, Ranges, facts_of, merged, ranges_of, wait_for
 from pipeline.files.urls import remote_file, system_and_path
+from pipeline.locks import Lock
 
 T = TypeVar("T")
 
@@ -106,7 +106,7 @@ def url_identity(name: bytes) -> list[Any] | None:
             file.close()
 
 
-_lock = threading.Lock()
+_lock = Lock()
 _prepared: dict[bytes, RemoteFile] = {}
 _seekable: weakref.WeakSet[SeekableFiles] = weakref.WeakSet()
 
@@ -114,7 +114,7 @@ _seekable: weakref.WeakSet[SeekableFiles] = weakref.WeakSet()
 def _forget_all() -> None:
     """Reset in a forked process, without the fetching threads."""
     global _lock
-    _lock = threading.Lock()
+    _lock = Lock()
     _prepared.clear()
     for files in list(_seekable):
         files.forget()
@@ -313,7 +313,7 @@ class RemoteFile:
         self._reads = 0
         self._streamed: OpenFile | None = None  # used if the server returns only whole files
         # Two threads' streams may ask for a prepared file's identity, and one of them opens the file.
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     def begin(self) -> None:
         """Begin to fetch the first range."""
@@ -436,12 +436,12 @@ class SeekableFiles:
         self._coming: dict[int, _Coming] = {}
         self._ends: dict[int, Fetched] = {}  # ends of files opened before
         self._opened: weakref.WeakValueDictionary[int, SeekableFile] = weakref.WeakValueDictionary()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         _seekable.add(self)
 
     def forget(self) -> None:
         """Reset in a forked process, where no thread fetches what was requested."""
-        self._lock, self._coming = threading.Lock(), {}
+        self._lock, self._coming = Lock(), {}
         for file in list(self._opened.values()):
             file.forget()
 
@@ -581,11 +581,11 @@ class SeekableFile(io.RawIOBase):
         self._window, self._at_end = window, at_end
         self._position = 0
         self._next = -1  # the byte after the last read
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def forget(self) -> None:
         """Reset in a forked process: the requests belong to its parent."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._window.forget()
 
     def start(self) -> None:

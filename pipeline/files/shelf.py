@@ -13,7 +13,6 @@ import io
 import json
 import mmap
 import os
-import threading
 import weakref
 import zlib
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import DataLossError, FailedPreconditionError, OpError, ResourceExhaustedError
 from pipeline.files.os_errors import FULL, os_error
+from pipeline.locks import Lock
 
 _LOG, _LOCK, _SUFFIX = "log", "lock", ".column"
 
@@ -130,7 +130,7 @@ class Memory(Shelf):
         self.log: list[dict[str, Any]] = []
         self.columns: dict[str, NDArray[np.uint8]] = {}  # may be longer than their committed part
         self._writer: weakref.ref[_InMemory] | None = None
-        self._guard = threading.RLock()
+        self._guard = Lock()
 
     def __reduce__(self) -> Any:
         return Memory, ()

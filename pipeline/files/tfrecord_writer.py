@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import zlib
 from types import TracebackType
 from typing import Any
@@ -15,6 +14,7 @@ from pipeline.files.crc32c import crc_function
 from pipeline.files.opening import create_file
 from pipeline.files.os_errors import translated
 from pipeline.files.tfrecord import FOOTER, HEADER, TFRecordOptions, framed
+from pipeline.locks import Lock
 
 # TensorFlow's buffer size before compression, in bytes.
 _BUFFER = 256 << 10
@@ -55,7 +55,7 @@ class TFRecordWriter:
         between = settings.flush_mode not in (None, zlib.Z_NO_FLUSH, zlib.Z_FINISH)
         self._flush_mode = settings.flush_mode if between else zlib.Z_NO_FLUSH
         self._unflushed = 0
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._file = create_file(self._name)
         self._open = True
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._random import permutation
 from pipeline.diagnostics.ends import end_of_input
 from pipeline.dtypes import integer
+from pipeline.locks import Lock
 from pipeline.orders.seeds import entropy_if_zero, get_seed
 
 
@@ -34,7 +33,7 @@ class EpochLimit:
         self.limit = None if num_epochs is None else integer(num_epochs, "num_epochs")
         if self.limit is not None and self.limit <= 0:
             raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self.begun = 0
 
     def begin(self) -> int:

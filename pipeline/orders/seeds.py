@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 from typing import Any
 
 from pipeline.dtypes import integer, whole
+from pipeline.locks import Lock
 
 _LARGEST = 2**31 - 1
 _DEFAULT_GRAPH_SEED = 87654321
 
 # Reentrant: a signal handler may create a queue. Held during a fork, so a child never finds it locked by a thread that
 # only exists in the parent.
-_lock = threading.RLock()
+_lock = Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _global_seed: int | None = None

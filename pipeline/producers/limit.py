@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pipeline.locks import Lock
 from pipeline.orders.epochs import EpochLimit
 from pipeline.queues.base import QueueBase
 from pipeline.runners.enqueue_ops import op_name
@@ -60,7 +60,7 @@ def _evaluation(tensor: Any) -> Callable[[], Any]:
         return tensor  # type: ignore[no-any-return]
     if not isinstance(tensor, Iterator):
         return lambda: tensor
-    lock, iterator = threading.Lock(), tensor
+    lock, iterator = Lock(), tensor
 
     def next_item() -> Any:
         with lock:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +16,7 @@ from pipeline.diagnostics.workers import WorkerGroup, current_worker
 from pipeline.diagnostics.workers import this_thread as worker_of_thread
 from pipeline.errors import DeadlineExceededError, FailedPreconditionError, OutOfRangeError, invalid
 from pipeline.hooks import loop_of_thread
+from pipeline.locks import Lock
 from pipeline.orders.numbered import Numbered, at_least_one
 from pipeline.queues.causes import InputUsedUp
 from pipeline.queues.kinds import FIFOQueue
@@ -51,7 +51,7 @@ class ProducerQueue(FIFOQueue):
     _listed = False  # until `number`, as reports read `numbered`
     numbered: Numbered
     runner: QueueRunner | None = None
-    _starting = threading.Lock()
+    _starting = Lock()
     _before = 0  # elements taken or skipped before the thread began
     _passed = 0  # elements skipped, to continue at a saved state
     # The Coordinator of the iterator that took from it last, and the runner thread that did so on its behalf.
@@ -73,7 +73,7 @@ class ProducerQueue(FIFOQueue):
             digest: Returns a digest for the rows.
             threaded: True if an iterator has to start the thread.
         """
-        self._taking = threading.RLock()  # reentrant: a signal handler may dequeue
+        self._taking = Lock()
         self._threaded = threaded
         self._kind = kind
         self._rows = rows

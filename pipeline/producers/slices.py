@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -15,6 +14,7 @@ from pipeline.dtypes import refuse_missing, strings_as_bytes
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.foreign import numpy_of
 from pipeline.keywords import tells_keywords
+from pipeline.locks import Lock
 from pipeline.memory import in_memory
 from pipeline.orders.numbered import Numbered, at_least_one, digest
 from pipeline.producers.producers import range_input_producer
@@ -36,7 +36,7 @@ class SliceSource:
         self._arrays = held = list(arrays)
         self._shortest = min(map(len, arrays))
         self._must_check = self._shortest < len(arrays[0])
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._left: NDArray[np.int64] | None = None  # row numbers dequeued after an invalid one
         self._digest = functools.cache(lambda: digest(held))
         known = tuple(array[: self._shortest] for array in held)

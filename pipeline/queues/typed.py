@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ from pipeline.diagnostics.frames import note_wait
 from pipeline.diagnostics.live import queues
 from pipeline.dtypes import STRING, given_name, memory_of, truth
 from pipeline.errors import FailedPreconditionError
+from pipeline.locks import Lock
 from pipeline.queues import texts
 from pipeline.queues.base import QueueBase
 from pipeline.queues.causes import cause_of_closing
@@ -57,7 +57,7 @@ class TypedQueue(Engine, QueueBase):
         self._watchdog = Watchdog(min_after_dequeue)
         self._components = None
         self._names = names
-        self._deciding = threading.RLock()  # reentrant: a value's own code may enqueue too
+        self._deciding = Lock()
         if components is not None:
             self._decide(components)
         if self._listed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Protocol
 
@@ -11,6 +10,7 @@ from pipeline.diagnostics.frames import shown
 from pipeline.diagnostics.wording import count
 from pipeline.diagnostics.workers import WorkerGroup, WorkerRecord, current_worker
 from pipeline.errors import FailedPreconditionError
+from pipeline.locks import Lock
 from pipeline.logs import logger
 from pipeline.queues.causes import Cause, InputUsedUp
 from pipeline.stats import QueueStats
@@ -46,7 +46,7 @@ class Watchdog:
 
     def __init__(self, min_after_dequeue: int) -> None:
         self.min_after_dequeue = min_after_dequeue
-        self._lock = threading.RLock()  # reentrant: a signal handler or a finalizer may close the queue
+        self._lock = Lock()
         self._groups: tuple[WorkerGroup, ...] = ()
         self._cause: Cause | None = None
         self._filling_since: tuple[float, int] | None = None  # the time, and the enqueued count at that time

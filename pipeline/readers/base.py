@@ -5,19 +5,22 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from pipeline.diagnostics.live import note_input, readers
 from pipeline.diagnostics.workers import note_read
 from pipeline.dtypes import at_least, given_name, integer, seconds
-from pipeline.errors import DeadlineExceededError, OpError, UnimplementedError, invalid
+from pipeline.errors import DeadlineExceededError, FailedPreconditionError, OpError, UnimplementedError, invalid
 from pipeline.files.read_buffer import ByteCount
+from pipeline.locks import Lock
 from pipeline.on_error import Skips
 from pipeline.queues.base import QueueBase
 from pipeline.readers.records import ReaderRead, ReaderReadUpTo
 from pipeline.readers.state import ReaderState, checked_state, one_text
 from pipeline.readers.work_items import one_string
+
+R = TypeVar("R")
 
 
 class Found(NamedTuple):
@@ -73,7 +76,7 @@ class ReaderBase:
         default = "".join(f"_{c.lower()}" if c.isupper() else c for c in self._called()).lstrip("_")
         self.name = given_name(name, "name") or default
         self._skips = Skips(on_error, max_errors)
-        self._lock = threading.Lock()
+        self._lock, self._within = Lock(), False
         self._bytes = ByteCount()
         self._fed_by: weakref.ref[Any] | None = None  # the last work item's queue
         self._restore(ReaderState())
@@ -156,8 +159,7 @@ class ReaderBase:
 
     def reset(self) -> None:
         """Set the counters to 0 and drop the work item in progress. The queue and the skipped errors stay."""
-        with self._lock:
-            self._reset()
+        self._alone(self._reset)
 
     def serialize_state(self) -> bytes:
         """Return the state as bytes.
@@ -188,9 +190,7 @@ class ReaderBase:
         if not self.supports_serialize:
             raise UnimplementedError(None, None, f"Reader RestoreState: {self} cannot restore a state")
         state = one_text(state)
-        with self._lock:
-            self._reset()
-            self._restore(checked_state(state, str(self)))
+        self._alone(self._reset_to, state)
 
     def __repr__(self) -> str:
         return f"<{self}: {self._produced:,} records read>"
@@ -205,8 +205,7 @@ class ReaderBase:
         keep = keep or self._skips.active
         if timeout is not None:
             return self._read_timed(queue, limit, timeout, keep)
-        with self._lock:
-            found = self._next_records(queue, limit, None, keep)
+        found = self._alone(self._next_records, queue, limit, None, keep)
         note_read(found[0])
         return found
 
@@ -217,11 +216,27 @@ class ReaderBase:
             text = f"Timed out waiting for another call of {self}, after {timeout} s"
             raise DeadlineExceededError(None, None, text)
         try:
-            found = self._next_records(queue, limit, deadline, keep)
+            found = self._alone(self._next_records, queue, limit, deadline, keep)
         finally:
             self._lock.release()
         note_read(found.keys)
         return found
+
+    def _alone(self, function: Callable[..., R], *args: Any) -> R:
+        """Call a function with the lock.
+
+        Raises:
+            FailedPreconditionError: This thread is in another call, which a signal handler interrupted.
+        """
+        with self._lock:
+            if self._within:
+                text = f"{self} was called within a call of it in the same thread, as by a signal handler"
+                raise FailedPreconditionError(None, None, text)
+            self._within = True
+            try:
+                return function(*args)
+            finally:
+                self._within = False
 
     # The caller holds the lock in everything below.
 
@@ -233,6 +248,10 @@ class ReaderBase:
         if self._in_progress:
             self._close()
         self._restore(ReaderState())
+
+    def _reset_to(self, state: bytes) -> None:
+        self._reset()
+        self._restore(checked_state(state, str(self)))
 
     def _restore(self, state: ReaderState) -> None:
         self._started = state.work_started

@@ -13,6 +13,7 @@ from pipeline import dtypes
 from pipeline._meter import lock_delay
 from pipeline.diagnostics import live
 from pipeline.diagnostics.earlier import forget_passes
+from pipeline.locks import Lock
 from pipeline.logs import logger
 from pipeline.reports.collect import collect
 from pipeline.reports.looks import Look, Watch, look
@@ -71,7 +72,7 @@ class Sampler:
         self._looks: tuple[Look, ...] = ()  # replaced as a whole, for other threads
         self._last: Report | None = None  # from the stop
         self._watch = Watch()
-        self._lock = threading.Lock()  # guards the start and the end
+        self._lock = Lock()  # guards the start and the end
         self._thread: threading.Thread | None = None  # until `stop` has done all
         self._stop = StopFlag()  # for this thread
 
@@ -188,7 +189,7 @@ def _forget() -> None:
     """Forget all monitors in a forked child: their threads are missing, and locks may stay held."""
     for sampler in live.ended.watchers:
         sampler._thread = None
-        sampler._lock = threading.Lock()
+        sampler._lock = Lock()
     live.ended.forget()
     _kept.clear()
 

@@ -7,11 +7,11 @@ import logging
 import os
 import re
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
+from pipeline.locks import Lock
 from pipeline.reports.words import cells, cut
 
 SOONEST = 0.05  # seconds between two redraws caused by output
@@ -34,7 +34,7 @@ class Screen:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._picture: list[str] = []
         self._drawn: list[int] = []  # the width of each drawn line
         self._line = ""  # the last output line, if it has no end

@@ -8,10 +8,10 @@ import contextvars
 import math
 import os
 import sys
-import threading
 import time
 from typing import Any, TextIO
 
+from pipeline.locks import Lock
 from pipeline.reports import live_table
 from pipeline.reports.report import Report
 from pipeline.reports.sampler import Sampler
@@ -24,7 +24,7 @@ _COST = 500  # a redraw waits for this many times the last one's cost
 _HINT = "pipeline: a live table needs rich: pip install rich"
 
 _shown: list[Show] = []  # at most one in a process
-_choosing = threading.Lock()
+_choosing = Lock()
 
 
 class Show:

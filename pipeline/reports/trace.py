@@ -11,6 +11,7 @@ from pipeline import dtypes
 from pipeline._queue import note_waits
 from pipeline.dtypes import integer, local_path
 from pipeline.errors import FailedPreconditionError
+from pipeline.locks import Lock
 from pipeline.logs import logger
 from pipeline.reports import spans
 from pipeline.reports.trace_file import TraceFile
@@ -18,7 +19,7 @@ from pipeline.reports.tracer import Tracer
 from pipeline.sync.stop_flag import StopFlag
 
 _log = logger("pipeline.monitoring")
-_starting = threading.Lock()  # guards `_running`
+_starting = Lock()  # guards `_running`
 _running: Trace | None = None
 
 
@@ -172,7 +173,7 @@ def _end() -> None:
 def _after_fork() -> None:
     """In a forked child the trace is the parent's, and so is the file."""
     global _starting
-    _starting = threading.Lock()
+    _starting = Lock()
     running = _running
     if running is not None:
         _end()

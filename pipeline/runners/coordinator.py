@@ -14,6 +14,7 @@ from pipeline.diagnostics.frames import is_running, whereabouts
 from pipeline.diagnostics.wording import count, named
 from pipeline.dtypes import items, seconds, truth
 from pipeline.errors import OutOfRangeError
+from pipeline.locks import Lock
 from pipeline.logs import logger
 from pipeline.on_error import set_on
 from pipeline.queues.causes import StoppedByCoordinator, because
@@ -74,7 +75,7 @@ class Coordinator:
             if not (isinstance(each, type) and issubclass(each, BaseException)):
                 raise TypeError(f"{what} must be exception classes, and has {each!r:.80}")
         # Reentrant: the garbage collector may run anywhere, and stops an abandoned loop's coordinator.
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._stop = StopFlag()
         self._recorded: Reported | None = None
         self._told: int | None = None  # first thread in which the reported exception was raised

@@ -18,6 +18,7 @@ from pipeline.diagnostics.workers import WorkerGroup, WorkerRecord, current_work
 from pipeline.dtypes import truth
 from pipeline.errors import OpError, OutOfRangeError
 from pipeline.hooks import loop_of_thread
+from pipeline.locks import Lock
 from pipeline.logs import logger
 from pipeline.queues.causes import InputUsedUp, because
 from pipeline.runners.coordinator import Coordinator
@@ -89,7 +90,7 @@ class QueueRunner:
         self._cancel_op = (
             functools.partial(queue.close, cancel_pending_enqueues=True) if cancel_op is None else cancel_op
         )
-        self._lock = threading.RLock()  # reentrant: a signal handler may use the runner
+        self._lock = Lock()
         # Running threads by session; without a session the runner is the key. Sessions are temporary.
         self._runs_per_session: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._exceptions_raised: list[Exception] = []

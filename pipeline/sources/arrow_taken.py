@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import DataLossError, InvalidArgumentError
+from pipeline.locks import Lock
 from pipeline.nest import map_values
 from pipeline.orders.numbered import sampled
 from pipeline.sources.arrow_columns import Arrays, ArrowRows, digest_of, table_as
@@ -80,7 +80,7 @@ class TakenRows(Table):
         codes = Codes(self._schema, choice.codes, choice.dtypes, where)
         self._arrays = Arrays(where, fill, codes)
         self._facts = facts_of(fill, codes.names)
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._next = 0  # the row after the last request
         self._piece: _Piece | None = None
 
@@ -129,7 +129,7 @@ class TakenRows(Table):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def facts(self) -> dict[str, Any]:
         sample = sampled(len(self), _SAMPLED)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ from pipeline._batch import stack
 from pipeline.capabilities import ArrowTable
 from pipeline.dtypes import native, object_vector, texts
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid, show
+from pipeline.locks import Lock
 from pipeline.nest import ListValue, Nest, is_nested
 from pipeline.sources.strings import as_objects
 from pipeline.stages.collate import as_array, telling
@@ -138,7 +138,7 @@ def closed(where: str) -> FailedPreconditionError:
 def last_used(load: Callable[[int], Any], count: int = 2) -> Callable[[int], Any]:
     """Return a function that calls `load`, one call at a time, and caches the most recently used results."""
     kept: dict[int, Any] = {}
-    lock = threading.Lock()
+    lock = Lock()
 
     def loaded(number: int) -> Any:
         with lock:

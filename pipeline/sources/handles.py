@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from pipeline.errors import FailedPreconditionError
 from pipeline.files.offsets import identity_of
+from pipeline.locks import Lock
 
 # Handles opened by a parent process. Closing them in a child could wait for threads lost in the fork.
 _of_the_parent: list[Any] = []
@@ -29,7 +29,7 @@ class Handles:
     def __init__(self, kind: str, opened: Callable[[str], Any], count: int) -> None:
         self._kind, self._opened, self._count = kind, opened, count
         self._open: dict[str, Any] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._process = os.getpid()
 
     @contextmanager

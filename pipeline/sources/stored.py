@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from pipeline.dtypes import native, object_vector
 from pipeline.errors import DataLossError, invalid
 from pipeline.foreign import numpy_of
+from pipeline.locks import Lock
 from pipeline.orders.numbered import digest
 from pipeline.sources.extras import RowSelection, closed, is_closed, last_used, place_of
 from pipeline.sources.strings import as_objects, decoded
@@ -99,7 +99,7 @@ class Stored:
         self._stored = stored
         self._rows = int(stored.shape[0])
         self._where = f"arrays: {where}{place_of(stored)}"
-        self._lock = threading.Lock()  # stores differ in thread safety
+        self._lock = Lock()  # stores differ in thread safety
         self._text = _is_text(stored.dtype)
         self.dtype = stored.dtype
         self.chunk = _rows_of_chunk(stored.chunks)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from typing import Any, Protocol
 
 from pipeline.files.shelf import Folder, Memory, Shelf
+from pipeline.locks import Lock
 from pipeline.stages.kept_rows import KeptRows
 
 
@@ -68,4 +68,4 @@ class Store:
 
 
 _of_folders: weakref.WeakValueDictionary[str, Store] = weakref.WeakValueDictionary()
-_guard = threading.RLock()
+_guard = Lock()

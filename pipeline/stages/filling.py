@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Protocol
 
 import numpy as np
 
 from pipeline.diagnostics.frames import tell
 from pipeline.errors import OpError
+from pipeline.locks import Lock
 from pipeline.logs import logger
 from pipeline.stages.block import Block
 from pipeline.stages.cache_store import Store
@@ -62,7 +62,7 @@ class Filling(Stream):
         self._writer: RowWriter | None = None
         self._over = self._told = False
         self._error: Exception | None = None  # the reason why elements cannot be stored
-        self._lock = threading.RLock()  # guards against `stop_writing`
+        self._lock = Lock()  # guards against `stop_writing`
 
     def take(self, n: int) -> Block | None:
         with self._lock:

@@ -1,1 +1,1 @@
-"""Threads, locks and flags safe in signal handlers and forks."""
+"""Threads and flags safe in signal handlers and forks."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
-import threading
 from collections.abc import Callable
 from typing import Any
 
+from pipeline.locks import Lock
 from pipeline.workers import pickling
 from pipeline.workers.pool import BrokenWorkers
 
@@ -41,7 +41,7 @@ class Definition:
         self._parts: tuple[Any, ...] = ()
         if isinstance(function, functools.partial):
             self._function, self._parts = copy.copy(function), function.args
-        self._making = threading.Lock()
+        self._making = Lock()
         self._pickle: bytes | None = None
         found = _digest(self._function)
         if found is None or not kept(found[0]):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
 from pipeline.errors import ResourceExhaustedError
-from pipeline.sync.condition import ReentrantCondition
+from pipeline.locks import Lock, ReentrantCondition
 from pipeline.sync.ending import StartingThread, wait_for_end
 from pipeline.sync.stop_flag import StopFlag
 from pipeline.workers.chunks import WorkerDied
@@ -111,7 +111,7 @@ class WorkerPool:
 
     def forget(self) -> None:
         """Forget all threads, even if the lock is held: in a forked process they and all calls are the parent's."""
-        self._lock = threading.RLock()  # not a Condition, because Ctrl-C in its `__enter__` would leave it locked
+        self._lock = Lock()
         calls = [*self._calls, *(call for thread in self._threads for call in thread.sent)]
         self._calls, self._threads = collections.deque(), []
         self._asleep, self._idle = {}, 0

@@ -9,7 +9,6 @@ import pickle
 import signal
 import socket
 import sys
-import threading
 import warnings
 import weakref
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from multiprocessing import connection, context
 from typing import Any
 
 from pipeline.diagnostics.wording import named
+from pipeline.locks import Lock
 from pipeline.workers.definition import Definition
 from pipeline.workers.line import Line
 from pipeline.workers.mpi import HINT, launched, without_mpi
@@ -28,7 +28,7 @@ from pipeline.workers.worker import BEGUN, ITEM, STOP, Rest, Task, work
 _FUNCTIONS, KEPT_BYTES = 16, 256 << 20
 
 # `multiprocessing` is not thread-safe when it starts and reaps processes.
-_starting = threading.Lock()
+_starting = Lock()
 
 _processes: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -36,7 +36,7 @@ _processes: weakref.WeakSet[Any] = weakref.WeakSet()
 def _forget() -> None:
     """Reset in a forked process, where the workers are the parent's. At exit, `multiprocessing` would kill them."""
     global _starting
-    _starting = threading.Lock()
+    _starting = Lock()
     multiprocessing.process._children.difference_update(_processes)  # type: ignore[attr-defined]
 
 

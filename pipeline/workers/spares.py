@@ -10,6 +10,7 @@ import threading
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
+from pipeline.locks import Lock
 from pipeline.workers import needs
 from pipeline.workers.pool import GRACE, BrokenWorkers
 from pipeline.workers.process import Copy, Worker
@@ -104,7 +105,7 @@ def _folder() -> str:
         ) from None
 
 
-_lock = threading.Lock()
+_lock = Lock()
 _spares: list[Worker] = []
 _keeping: list[threading.Thread] = []  # threads in `keep`
 
@@ -170,7 +171,7 @@ def end_all() -> None:
 def _forget() -> None:
     """Reset in a forked process, where the workers are the parent's."""
     global _lock
-    _lock = threading.Lock()
+    _lock = Lock()
     _spares.clear()
     _keeping.clear()
 

@@ -39,6 +39,10 @@ def test_tests_say_why_they_look_at_private_names():
     assert private == [], "test what users see; else say why in a comment, or in a docstring with the name or `private`"
 
 
+def test_with_takes_no_lock_that_ctrl_c_may_leave_locked():
+    assert rules.foreign_locks(ROOT) == [], "use Lock or ReentrantCondition from pipeline.locks"
+
+
 def test_the_map_has_every_room():
     told = set(re.findall(r"^\s*[-|] `(\w[\w/]*/)`", FILES.read_text(), re.MULTILINE))
     missing = {room for room in rules.rooms(ROOT) if room != "pipeline/"} - told

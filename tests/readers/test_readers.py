@@ -50,6 +50,26 @@ def test_lines_of_several_files():
     assert read_all("abce") == expected
 
 
+@pytest.mark.parametrize("timeout", [None, 60])
+@pytest.mark.parametrize("call", ["read", "reset"])
+def test_a_call_within_a_read(call, timeout):
+    """As by a signal handler; here the queue stands in for it. The read goes on."""
+    reader, caught = TextLineReader(), []
+
+    class Calling:
+        def dequeue(self, timeout=None):
+            assert reader.num_records_produced() == 0
+            with pytest.raises(FailedPreconditionError, match="text_line_reader' was called within a call of it"):
+                reader.reset() if call == "reset" else reader.read(self)
+            caught.append(call)
+            return b"a"
+
+    assert reader.read(Calling(), timeout=timeout) == (b"a:1", b"l1")
+    assert caught == [call]
+    reader.reset()
+    assert reader.num_records_produced() == 0
+
+
 def test_header_lines_are_left_out_and_counted():
     assert read_all("abce", skip_header_lines=1) == [b"a:2 l2", b"a:3 ", b"a:4 l4", b"c:2 ", b"e:2 z"]
     assert read_all("abce", skip_header_lines=3) == [b"a:4 l4"]

@@ -117,6 +117,21 @@ def _module(name, modules):
     return name or None
 
 
+_MADE = re.compile(r"^.*\bthreading\.(Lock|RLock|Condition)\(.*$", re.MULTILINE)
+
+
+def foreign_locks(root):
+    """Return the places in the package that make a lock of `threading` for a `with` statement."""
+    found = []
+    for path in sorted((root / "pipeline").rglob("*.py")):
+        text = path.read_text()
+        for made in _MADE.finditer(text):
+            name = made[0].partition("=")[0].strip()
+            if made[1] != "Lock" or re.search(rf"\bwith {re.escape(name)}\b", text):
+                found.append(f"{path.relative_to(root)}: {made[0].strip()}")
+    return found
+
+
 def rooms(root):
     """Return all folders below `pipeline/`."""
     return sorted(

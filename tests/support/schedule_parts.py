@@ -218,6 +218,7 @@ def parts_of(schedule):
         ),
         "queue": Instead(queue, SimpleQueue=made[SimpleQueue]),
         "time": Instead(time, monotonic=clock, perf_counter=clock, thread_time=clock, sleep=schedule.sleep),
+        "Lock": made[RLock],  # of pipeline.locks
         "ReentrantCondition": made[Condition],
     }
 

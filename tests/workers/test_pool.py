@@ -169,7 +169,6 @@ class TestCtrlC:
                 workers.submit(abs, -1)
             assert workers.submit(abs, -2).result(LIMIT) == 2
 
-    @pytest.mark.skipif(sys.version_info >= (3, 14), reason="Ctrl-C strikes between `with` and its block")
     def test_in_shutdown(self):
         """The next call waits for the threads. Up to Python 3.12 an interrupted `join` marked them as ended."""
         go, done, strikes, aimed = threading.Event(), [], [], []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,13 +17,14 @@ from pipeline.compat.ops.files.paths import Glob
 from pipeline.errors import NotFoundError
 from pipeline.files.tfrecord import TFRecordOptions
 from pipeline.files.tfrecord_cutter import tf_record_iterator
+from pipeline.locks import Lock
 
 
 class _Records:
     """One session's records, epoch after epoch, each record once per epoch. Thread safe."""
 
     def __init__(self, pattern: str, buffer_size: int, parallelism: int, shift: float, seed: int, kind: str) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._settings = pattern, max(1, parallelism), shift, seed, kind
         self._most = max(1, buffer_size)
         self._random = np.random.Generator(np.random.Philox(seed))

@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline.compat.graph.devices import Controller, Placement
 from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.locks import Lock
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
@@ -30,7 +31,7 @@ class Graph(Placement):
 
     def __init__(self) -> None:
         super().__init__()
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._ops: dict[str, Operation] = {}
         self._names_in_use: dict[str, int] = {}
         self._local = _Local()

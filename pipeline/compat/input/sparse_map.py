@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.node import node
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
+from pipeline.locks import Lock
 
 ADD_TYPES = ("AddSparseToTensorsMap", "AddManySparseToTensorsMap")
 
@@ -24,7 +24,7 @@ class SparseTensorsMap:
     """SparseTensors by handle; thread safe. Taking one removes it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._kept: dict[int, _Parts] = {}
         self._numbers = itertools.count()
 

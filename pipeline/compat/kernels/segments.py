@@ -6,13 +6,13 @@ A session stores them in `Segments`: each example waits for its next segment's s
 from __future__ import annotations
 
 import heapq
-import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pipeline.errors import CancelledError, OutOfRangeError, invalid
+from pipeline.locks import ReentrantCondition
 
 _FIRST_INDEX = -(2**63)
 
@@ -71,7 +71,7 @@ class Segments:
     """
 
     def __init__(self, capacity: int, steps: int, states: int, pad: bool) -> None:
-        self._condition = threading.Condition()
+        self._condition = ReentrantCondition()
         self._capacity, self._steps, self._states, self._pad = capacity, steps, states, pad
         self._waiting: dict[bytes, StoredExample] = {}  # by the key of the segment missing its states
         self._ready: list[tuple[int, StoredExample]] = []  # a heap: older examples first

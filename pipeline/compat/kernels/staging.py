@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 
 from pipeline.errors import ResourceExhaustedError, invalid
+from pipeline.locks import ReentrantCondition
 
 
 def size_of(values: Any) -> int:
@@ -23,7 +23,7 @@ class _Limited:
     """Limits element count and bytes. Thread safe: `_condition` guards everything; puts and takes notify it."""
 
     def __init__(self, capacity: int, memory_limit: int) -> None:
-        self._condition = threading.Condition()
+        self._condition = ReentrantCondition()
         self._capacity, self._limit = capacity, memory_limit
         self._bytes = 0
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
-import threading
 from typing import Any
+
+from pipeline.locks import Lock
 
 DEBUG, INFO, WARN, ERROR, FATAL = logging.DEBUG, logging.INFO, logging.WARN, logging.ERROR, logging.FATAL
 
-_lock = threading.Lock()
+_lock = Lock()
 _loggers: list[logging.Logger] = []
 _counts: dict[Any, int] = {}
 # Records show the program's line, not this file's.

@@ -18,6 +18,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from pipeline.locks import Lock
+
 # Threads take turns if an element takes at most _CHEAP seconds of CPU time, and waits at most _IDLE seconds for
 # anything except a queue. A 96 x 96 JPEG costs 100 us with or without turns: most of it is in kernels, and two threads
 # can run those at a time. CIFAR images cost 60 us with turns, and 220 us in 4 threads without.
@@ -52,7 +54,7 @@ class GilTurns:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._taken = False
         self._turn = 0
         self._ended = -math.inf  # when the last turn ended

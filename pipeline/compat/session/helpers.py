@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 
 from pipeline.compat.session.run import Resources
+from pipeline.locks import Lock
 
 # A helper idle for this many seconds ends.
 _IDLE = 5.0
@@ -23,7 +24,7 @@ class HelperTask:
 
     def __init__(self, name: str, work: Callable[[], None], report: Callable[[BaseException | None], None]) -> None:
         self.name, self._work, self._report = name, work, report
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._begun = self._withdrawn = False
         self._ended = threading.Event()
 
@@ -61,7 +62,7 @@ class Helpers:
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._idle: list[queue.SimpleQueue[HelperTask | None]] = []
         resources.wakes(self)
 

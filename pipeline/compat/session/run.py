@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 from pipeline.errors import CancelledError, DeadlineExceededError
+from pipeline.locks import Lock
 
 T = TypeVar("T")
 
@@ -98,7 +99,7 @@ class Resources:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._objects: dict[Hashable, Any] = {}
         self._waitables: list[Any] = []
         self.closed = False

@@ -19,6 +19,7 @@ from pipeline.compat.session.fetches import Assemble, fetching, structure_key
 from pipeline.compat.session.plan import Plan
 from pipeline.compat.session.run import Resources, SessionRun
 from pipeline.errors import CancelledError, NotFoundError
+from pipeline.locks import Lock
 
 
 class BaseSession:
@@ -264,7 +265,7 @@ class InteractiveSession(BaseSession):
     """The default session from its construction until `close`; see Session for the arguments."""
 
     _active = 0
-    _lock = threading.Lock()
+    _lock = Lock()
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)

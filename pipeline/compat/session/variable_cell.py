@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from pipeline.errors import FailedPreconditionError
+from pipeline.locks import Lock
 
 
 class Cell:
@@ -19,7 +19,7 @@ class Cell:
     def __init__(self, name: str) -> None:
         self.name = name
         self.value: Any = None
-        self.lock = threading.RLock()
+        self.lock = Lock()
 
     def read(self) -> Any:
         """Return the value; FailedPreconditionError if there is none yet."""

@@ -5,7 +5,6 @@ The distributions match TensorFlow, but the numbers differ.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from pipeline.compat.ops.math.arithmetic import add_tensors, multiply, subtract
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
 from pipeline.errors import invalid
+from pipeline.locks import Lock
 
 
 def _generator(seed: int, seed2: int) -> np.random.Generator:
@@ -44,8 +44,8 @@ class RandomKernel:
         with lock:
             return self._draw(generator, *values)
 
-    def _make(self) -> tuple[np.random.Generator, threading.Lock]:
-        return _generator(*self._seeds), threading.Lock()
+    def _make(self) -> tuple[np.random.Generator, Lock]:
+        return _generator(*self._seeds), Lock()
 
 
 def _dimension(size: Any) -> Any:

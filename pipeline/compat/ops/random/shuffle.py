@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import get_seed, name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.locks import Lock
 
 
 def random_shuffle(value: Any, seed: Any = None, name: str | None = None) -> Tensor:
@@ -42,7 +42,7 @@ class _Shuffles:
             seeds = int(words[0]), int(words[1])
         self.seeds = seeds
         self.used = 0
-        self.lock = threading.Lock()
+        self.lock = Lock()
 
     def order(self, count: int) -> Any:
         """Return the next order for `count` rows."""

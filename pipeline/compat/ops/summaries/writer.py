@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 import warnings
 from typing import Any
@@ -12,6 +11,7 @@ from pipeline.compat.graph.definitions import graph_def as definition_of
 from pipeline.compat.graph.graph import Graph
 from pipeline.compat.graph.scopes import get_default_graph
 from pipeline.files.event_file import EventFile
+from pipeline.locks import Lock
 from pipeline.proto.summary import Event, SessionLog, Summary
 
 _LARGEST_CONSTANT = 1024  # elements; add_graph omits the values in larger constants
@@ -42,7 +42,7 @@ class FileWriter:
     ) -> None:
         self._logdir = os.fsdecode(logdir)
         self._settings = max_queue, flush_secs, filename_suffix or ""
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._with_metadata: set[str] = set()
         self._closed = False
         self._file = EventFile(self._logdir, *self._settings)
@@ -156,7 +156,7 @@ class FileWriterCache:
     """One FileWriter per directory; thread safe."""
 
     _cache: dict[str, FileWriter] = {}  # noqa: RUF012
-    _lock = threading.RLock()
+    _lock = Lock()
 
     @staticmethod
     def get(logdir: Any) -> FileWriter:

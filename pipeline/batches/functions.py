@@ -82,6 +82,9 @@ def batch(
         [6]
 
     Source: `tf.train.batch` of TensorFlow 1.
+
+    See Also:
+        `Dataset.batch`, the step of a dataset; `shuffle_batch`; `batch_join`, for several sources.
     """
     request = checked(
         batch_size=batch_size,

@@ -123,6 +123,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             >>> numbers = pipeline.dataset(range(4)).shuffle(seed=1)
             >>> [list(numbers.epoch(i)) for i in range(2)]
             [[3, 0, 1, 2], [1, 3, 2, 0]]
+
+        See Also:
+            `repeat`, for several epochs in one loop.
         """
         number = at_least(0, i, "epoch: i", _MOST_EPOCHS)
         if number:
@@ -221,6 +224,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             >>> batches = pipeline.dataset(range(4)).batch(2).map_batches(lambda batch: batch * 10)
             >>> [batch.tolist() for batch in batches]
             [[0, 10], [20, 30]]
+
+        See Also:
+            `Dataset.batch`, which makes the batches; `map`, for a function of one element.
         """
         return self._then(stages.Map, function, stages.CallSettings(**options))
 
@@ -301,6 +307,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         Examples:
             >>> list(pipeline.dataset(["a", "b"]).repeat(2))
             ['a', 'b', 'a', 'b']
+
+        See Also:
+            `epoch`, for one epoch per loop, each with a position and a report of its own.
         """
         self._needs_passes("repeat")
         if n is None and self._node.length() == 0:
@@ -358,6 +367,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         Examples:
             >>> [list(pipeline.dataset(range(5)).shard(host, 2)) for host in range(2)]
             [[0, 2, 4], [1, 3]]
+
+        See Also:
+            `split`, for training and validation sets; `shard=` of a source, which reads only one host's files or rows.
         """
         self._needs_no_time("shard")
         count = at_least(1, n, "shard: n")
@@ -454,6 +466,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             >>> train, validation = pipeline.dataset(range(10)).split(0.7, seed=1)
             >>> sorted([*train, *validation]) == list(range(10))
             True
+
+        See Also:
+            `shard`, for one part per host.
         """
         from pipeline.datasets.split import parts_of  # 2 ms with hashlib, only for programs that split
 
@@ -752,6 +767,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             >>> batches = pipeline.dataset(range(4)).batch(2).prefetch(2)
             >>> [batch.tolist() for batch in batches]
             [[0, 1], [2, 3]]
+
+        See Also:
+            `workers=` of `map`, which calls your function in several threads or processes; `cache`.
         """
         if isinstance(n, str) and n == "auto":
             text = 'prefetch: n cannot be "auto": more than 2 only helps where times vary. Write .prefetch(2), and '
@@ -785,6 +803,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             >>> squares = pipeline.dataset(range(4)).map(lambda number: number**2).cache()
             >>> list(squares), squares[3]
             ([0, 1, 4, 9], 9)
+
+        See Also:
+            `prefetch`, which keeps only the next elements; `replay`, a buffer to draw from while threads add to it.
         """
         self._needs_no_time("cache")
         path = None if folder is None else local_path(folder, "cache: folder")

@@ -619,6 +619,9 @@ class DatasetIterator(Recipe, Generic[T_co]):
             TypeError, ValueError: `behind` is not an integer, or there were fewer elements.
 
         Thread safety: you may call it from any thread.
+
+        See Also:
+            `load_state_dict`; `save_state`, which writes a state to a file.
         """
         behind = integer(behind, "state_dict: behind")
         return self._saved(behind, self._complete and not behind)
@@ -810,6 +813,9 @@ class DatasetIterator(Recipe, Generic[T_co]):
         short passes over the same dataset before it. docs/monitoring.md explains the report.
 
         Thread safety: you may call it from any thread, at any time.
+
+        See Also:
+            `monitor`, which shows reports while the program runs; `trace`, for what each thread did.
         """
         from pipeline.reports.sampler import report  # dataclasses and the tables, only for reports
 

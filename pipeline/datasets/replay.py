@@ -432,6 +432,9 @@ def replay(
         >>> batch = next(iter(buffer.batch(8)))
         >>> batch["state"].shape, bool(batch["state"].min() >= 50)
         ((8, 3), True)
+
+    See Also:
+        `types.ReplayBuffer`, its methods; `Dataset.cache`, which keeps the elements of a dataset.
     """
     size = integer(capacity, "replay: capacity")
     least = integer(min_size, "replay: min_size")

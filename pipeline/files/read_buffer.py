@@ -25,6 +25,7 @@ class ReadBuffer:
     Args:
         file: The open file.
         count: Counts the bytes read.
+        small: Read a file of up to 4 MiB at once, so a long record is not put together from pieces.
 
     Attributes:
         file: The open file.
@@ -34,8 +35,12 @@ class ReadBuffer:
 
     CHUNK = 1 << 18  # bytes read at once; measured: 64 KiB to 1 MiB differ by less than 10 %
 
-    def __init__(self, file: OpenFile, count: ByteCount | None = None) -> None:
+    _SMALL = 1 << 22
+
+    def __init__(self, file: OpenFile, count: ByteCount | None = None, *, small: bool = False) -> None:
         keep_pages()
+        size = file.size_limit() if small else None
+        self._at_once = self.CHUNK if size is None or size > self._SMALL else max(size, self.CHUNK)
         self.file = file
         self._count = count
         self.data = b""
@@ -67,7 +72,7 @@ class ReadBuffer:
         have = len(self.data) - self.position
         if have >= count:
             return True
-        pieces = [self.data[self.position :]]
+        pieces = [self.data[self.position :]] if have else []
         try:
             while have < count:
                 piece = self._read()
@@ -104,7 +109,7 @@ class ReadBuffer:
         return piece
 
     def _read(self) -> bytes:
-        piece = self.file.read(self.CHUNK)
+        piece = self.file.read(self._at_once)
         if self._count is not None:
             self._count.add(len(piece))
         return piece

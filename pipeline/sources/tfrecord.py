@@ -129,7 +129,7 @@ class RecordFiles(IndexedParts):
         compression = compression_of(name) if self._compression is None else self._compression
         file = open_file(os.fsencode(name), compression)
         try:
-            buffer = ReadBuffer(file)
+            buffer = ReadBuffer(file, small=not compression and "://" not in name)
             if place is not None:
                 buffer.go_to(place)
             cutter = RecordCutter(crc_function(), self._limit, self.strict)

@@ -90,6 +90,28 @@ def measured():
     return json.loads((RESULTS / "measured.json").read_text(encoding="utf-8"))
 
 
+def version(work):
+    """Return the queue-runner version of a workload's last run, or of a row in measured.json."""
+    known = results()
+    versions = {part["version"] for part in measured().values() if work in part["rows"]}
+    again = [one["versions"]["ours"] for one in known.get("anew", []) if work in one["work"]]
+    return versions.pop() if versions else [known["versions"]["ours"], *again][-1]
+
+
+def conditions(known):
+    """Return the machine, versions and rounds of a run and of what was measured again later."""
+    versions = ", ".join(f"{LIBRARIES[peer]} {version}" for peer, version in known["versions"].items())
+    again = "".join(
+        f" Measured again with queue-runner {one['versions']['ours']}: {', '.join(one['work'])}; {one['rounds']} rounds "
+        f"of {one['seconds']} s on {machine_line(one['machine'])}."
+        for one in known.get("anew", [])
+    )
+    return (
+        f"{machine_line(known['machine'])}. {versions} (for Python: the version of NumPy). Medians of {known['rounds']} "
+        f"rounds of {known['seconds']} s.{again}"
+    )
+
+
 def rates(work):
     """Return each library's best rate, for ours in the way that readers would choose, best first."""
     found = {}
@@ -136,7 +158,17 @@ def summary():
         last = f"{LIBRARIES[other]}: {_bold(found[other], most, _plain)}" if other else "-"
         lines.append([f"{task.title}, {task.unit}", *row, last, compared(difference(task.work)[1])])
     head = ["", "queue-runner", "PyTorch", "tf.data", "Grain", "best library without a column", "queue-runner is"]
-    return table(head, lines, words=(0, 5, 6))
+    return f"{table(head, lines, words=(0, 5, 6))}\n\n{_filled(measured_with())}"
+
+
+def measured_with():
+    """Return the queue-runner versions behind the summary as a sentence."""
+    titles = {}
+    for task in SUMMARY:
+        titles.setdefault(version(task.work), []).append(task.title)
+    newest, *older = sorted(titles, reverse=True)
+    rest = "".join(f"; with {each}: {'; '.join(titles[each])}" for each in older)
+    return f"Measured with queue-runner {newest}{rest}."
 
 
 def verdicts():
@@ -153,8 +185,7 @@ def verdicts():
 def libraries():
     """Return one table per workload group: each library's fastest way, one per line."""
     known = results()
-    versions = ", ".join(f"{LIBRARIES[peer]} {version}" for peer, version in known["versions"].items())
-    parts = [_filled(f"{machine_line(known['machine'])}. {versions}. Rows per second.")]
+    parts = [_filled(f"Rows per second. {conditions(known)}")]
     for works in GROUPS:
         found = {work: rates(work) for work in works}
         lines = []

@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1] / "runs"))
 
 import pages
-from report import IMAGES, RESULTS, machine_line, number, table
+from report import IMAGES, RESULTS, number, table
 from workloads import WORKS
 
 HEAD = ["", "rows/s", "lowest", "highest", "queue-runner is", "µs of CPU time per row"]
@@ -61,24 +61,9 @@ libraries has it.
 """
 
 
-def introduction(result):
-    """Return a run's machine, versions and rounds."""
-    versions = ", ".join(f"{pages.LIBRARIES[peer]} {version}" for peer, version in result["versions"].items())
-    again = "".join(
-        f" Measured again with queue-runner {one['versions']['ours']}: {', '.join(one['work'])}; "
-        f"{one['rounds']} rounds of {one['seconds']} s, load average {one['machine']['load_before']}."
-        for one in result.get("anew", [])
-    )
-    text = (
-        f"{machine_line(result['machine'])}. {versions} (for Python: the version of NumPy). Medians of "
-        f"{result['rounds']} rounds of {result['seconds']} s.{again}"
-    )
-    return textwrap.fill(text, 120)
-
-
 def tables(result):
     """Return one table per workload: every library's ways, the fastest first."""
-    parts = [introduction(result)]
+    parts = [textwrap.fill(pages.conditions(result), 120)]
     for work in WORKS:
         cells = [cell for cell in result["results"] if cell["work"] == work]
         if cells:

@@ -23,8 +23,8 @@ except ImportError as error:
     if "interpreter" not in str(error):
         raise
     raise ImportError(
-        "`pipeline` works in one interpreter of a process, and this is another. "
-        "For functions that need a GIL of their own, take workers=pipeline.processes()"
+        "`pipeline` works in only one interpreter per process, and this is another one. "
+        "For functions that need their own GIL, use workers=pipeline.processes()"
     ) from error
 
 if TYPE_CHECKING:  # for type checkers and editors; at run time the table below does the same

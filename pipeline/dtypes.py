@@ -285,7 +285,7 @@ def refuse_missing(given: Any, where: str) -> None:
         missing = missing or _missing_of_pandas(given)
     if isinstance(missing, (int, np.integer)) and missing:
         count = f"{missing:,} of {np.size(given):,}"
-        raise invalid(f"{where} has {count} values missing: fill them before, or leave out their rows")
+        raise invalid(f"{where} has {count} values missing: fill them in first, or leave out their rows")
 
 
 def _missing_of_pandas(given: Any) -> int:

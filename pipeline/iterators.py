@@ -30,9 +30,9 @@ def why_async(source: Any) -> str | None:
     """Explain why a thread cannot read an async object; None for other objects."""
     for call in (source, type(source).__call__) if callable(source) else ():
         if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
-            return "an async function cannot run in a thread of a queue"
+            return "an async function cannot run in a queue's thread"
     if hasattr(type(source), "__aiter__") and not hasattr(type(source), "__iter__"):
-        return "an async iterator gives nothing to a thread of a queue; make it a generator"
+        return "a queue's thread cannot read an async iterator; make it a generator"
     if inspect.isawaitable(source):
-        return "nobody awaits it in a thread of a queue"
+        return "it would never be awaited in a queue's thread"
     return None

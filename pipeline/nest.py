@@ -247,7 +247,8 @@ class Nest:
         hint = ""
         if self._kind is list and isinstance(value, list):
             hint = ". If a list varies in length, wrap it in pipeline.ListValue, or make it an array"
-        raise ValueError(f"every example must be nested as the first one: expected {self!r}, got {_shown(value)}{hint}")
+        got = f"expected {self!r}, got {_shown(value)}{hint}"
+        raise ValueError(f"every example must be nested like the first one: {got}")
 
 
 def _printed(key: Any) -> str:

@@ -85,4 +85,4 @@ def test_a_program_that_does_not_ask_for_the_log_gets_none():
     configure = "logging.basicConfig(format='%(name)s %(levelname)s %(message)s', level=logging.INFO)"
     done = run_script(SCRIPT.format(configure=configure))
     assert done.returncode == 0
-    assert done.stderr.startswith("pipeline.batches INFO batch: the last 1 of 5 examples fill no batch")
+    assert done.stderr.startswith("pipeline.batches INFO batch: the last 1 of 5 examples do not fill a batch")

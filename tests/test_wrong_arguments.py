@@ -199,7 +199,7 @@ CASES = [
     ("image.encode_jpeg", "quality", None, TypeError, "encode_jpeg: quality must be an integer, got NoneType None"),
     ("image.encode_jpeg", "x_density", 2**63, InvalidArgumentError, "encode_jpeg: x_density must be at most 65,535"),
     ("image.decode_png", "max_pixels", "2", TypeError, "max_pixels must be an integer, got str '2'"),
-    ("arrow", "table", pa.chunked_array([[1]]), TypeError, "arrow: the table must be one of Arrow, not a ChunkedArray"),
+    ("arrow", "table", pa.chunked_array([[1]]), TypeError, "arrow: expected an Arrow table, got a ChunkedArray"),
     ("parse_example", "features", {"a": FIXED([], "no")}, TypeError, "feature a: expected a dtype, such as np.float32"),
     ("parse_example", "features", {"a": FIXED(5.5, int)}, TypeError, "feature a: a dimension of the shape must be an"),
     ("parse_example", "features", {"a": FIXED([], int, 2**70)}, ValueError, "default_value of feature a: Value out of"),

@@ -57,7 +57,7 @@ class Epoch(Iterator[Any]):
             FailedPreconditionError: A source cannot be rewound; or a later `iter(loader)` has begun another epoch.
         """
         if self._number != self._loader._iters:
-            text = f"{self._loader!r}: another iter() has begun an epoch since this one, and the state would be of that"
+            text = f"{self._loader!r}: a later iter() has begun another epoch, and the state would belong to that"
             raise FailedPreconditionError(None, None, text)
         return self._loader.state_dict()  # type: ignore[no-any-return]
 

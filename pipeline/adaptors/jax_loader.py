@@ -75,7 +75,7 @@ class DataLoader(Loader):
         if batch is not None and count not in (None, ENDLESS) and count % batch.size and not batch.drop_remainder:
             text = (
                 f"{self!r}: the last batch has {count % batch.size:,} of {batch.size:,} examples, but a sharding over "
-                f"several processes needs as many from each: write .batch({batch.size}, drop_remainder=True)"
+                f"several processes needs the same number from each: write .batch({batch.size}, drop_remainder=True)"
             )
             raise FailedPreconditionError(None, None, text)
         super()._begin()
@@ -102,7 +102,7 @@ class DataLoader(Loader):
         new = [each for each in changed if each not in self._told]
         if new:
             self._told.update(new)
-            _log.warning("%r: as jax_enable_x64 is not set, JAX changes %s", self, ", ".join(new))
+            _log.warning("%r: jax_enable_x64 is not set, so JAX converts %s", self, ", ".join(new))
         return ready
 
     def _put(self, batch: Any) -> Any:

@@ -109,7 +109,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         try:
             return len(self._loader)
         except TypeError as error:
-            raise TypeError(f"{error}: pass steps=, how many batches make an epoch of Keras") from error
+            raise TypeError(f"{error}: pass steps=, the number of batches per Keras epoch") from error
 
     def __repr__(self) -> str:
         return f"<PyDataset over {self._loader.loop!r}>"
@@ -155,7 +155,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
     def _fresh(self) -> Any:
         """Return the dataset's next batch, from its next epoch if this one is at its end."""
         if self._failed:
-            text = f"this epoch of Keras was ended by {self._failed}: begin another one, or load a state"
+            text = f"this Keras epoch was ended by {self._failed}: begin another one, or load a state"
             raise FailedPreconditionError(None, None, text)
         for _ in range(3):  # a state from the end of an epoch has no batches left
             if self._batches is None:
@@ -171,7 +171,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         raise OutOfRangeError(
             None,
             None,
-            f"the input is at its end after {self._given} batches of this epoch, and cannot be read again: pass an "
+            f"the input ended after {self._given} batches of this epoch and cannot be read again: pass an "
             "array, a list or a source, or fewer steps",
         )
 
@@ -185,7 +185,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
             ValueError: `steps` was given: Keras's epochs are not the dataset's.
         """
         if self._steps is not None:
-            raise ValueError("set_epoch: with steps= the epochs of Keras are not those of the dataset")
+            raise ValueError("set_epoch: with steps=, Keras's epochs are not those of the dataset")
         with self._lock:
             looked = self._batches is not None and self._given < min(len(self), _KEPT + 1)
             if looked and self._loader.loop.epoch == epoch:
@@ -250,7 +250,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         raise TypeError(f"a PyDataset cannot be sent to another process: {_OWN}")
 
 
-_OWN = "the dataset has threads and processes of its own: pass workers= to its map, or num_threads= to a batch function"
+_OWN = "the dataset has its own threads and processes: pass workers= to its map, or num_threads= to a batch function"
 
 
 class _PyDataset(Loader):

@@ -191,7 +191,7 @@ class Loader:
         if number != self._iters:
             if self._closed:
                 raise StopIteration
-            text = f"{self!r}: another iter() has begun an epoch since this one. For two at once make two loaders"
+            text = f"{self!r}: a later iter() has begun another epoch. For two at the same time make two loaders"
             raise FailedPreconditionError(None, None, text)
         if self._told_epoch is not None:
             self._go_to_told_epoch()
@@ -219,7 +219,7 @@ class Loader:
         if loaded is not None:
             number, over = loaded
             if not self._relative and over and told == number:
-                _log.info("%r: the state was saved after the end of epoch %s, of which nothing is left", self, told)
+                _log.info("%r: the state was saved at the end of epoch %s, so no batches of it are left", self, told)
                 raise StopIteration
             self._shift = max(0, number + over - told) if self._relative else 0
         told += self._shift

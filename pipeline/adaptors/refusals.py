@@ -30,8 +30,8 @@ def refused(array: Any, name: str, library: str) -> TypeError:
     if any(isinstance(row, np.ndarray) for row in rows):
         what = "has rows of different lengths: use batch(n, pad=0), or batch(n, collate='row_splits')"
     elif dtype.kind in "SUT" or any(isinstance(row, (str, bytes)) for row in rows):
-        what = f"holds strings, which {library} does not take: make numbers of them, or leave it out"
+        what = f"holds strings, which {library} does not accept: convert them to numbers, or leave it out"
     else:
         number = "np.int64" if dtype.kind in "mM" else "np.float32"
-        what = f"is of dtype {dtype}, which {library} does not take: make numbers of it, such as by .astype({number})"
+        what = f"is of dtype {dtype}, which {library} does not accept: convert it, for example with .astype({number})"
     return TypeError(f"{place(name)} {what}")

@@ -111,7 +111,7 @@ class DatasetRound:
 
     def warn_at_end(self) -> None:
         if self._why_one is not None and self.batches._over:
-            _log.warning("%r: there is no other epoch: %s", self._dataset, self._why_one)
+            _log.warning("%r: there is only one epoch: %s", self._dataset, self._why_one)
 
     def another(self, number: int | None = None) -> DatasetRound:
         return DatasetRound(self._dataset, self.number + 1 if number is None else number, self._shared)
@@ -151,7 +151,7 @@ class IteratorRound:
 
     def warn_at_end(self) -> None:
         if self.batches._over:
-            _log.warning("%r: there is no other epoch of an iterator: pass the dataset", self.batches)
+            _log.warning("%r: an iterator has only one epoch: pass the dataset", self.batches)
 
     def another(self, number: int | None = None) -> Round:
         raise FailedPreconditionError(None, None, f"{self.batches!r} has one epoch: pass the dataset")

@@ -73,8 +73,8 @@ def dataset(
     if isinstance(data, (data_kinds.IterableDataset, data_kinds.DataLoader)):
         if shuffle or seed is not None or shard is not None:
             raise ValueError(
-                f"dataset: a {type(data).__name__} decides its order and its share itself: shuffle, seed and shard are "
-                "for map-style Datasets. To mix its examples add .shuffle(10_000, seed=1)"
+                f"dataset: a {type(data).__name__} decides its order and its shards itself: shuffle, seed and shard "
+                "are for map-style Datasets. To mix its examples add .shuffle(10_000, seed=1)"
             )
         if workers is not None:
             raise ValueError(
@@ -205,7 +205,7 @@ class _Stream(Parts):
         if odd is None:
             return {"state": state}
         name = type(self._data).__name__
-        text = f"{name}.state_dict must return plain data that JSON gives back as it was, and here {odd}"
+        text = f"{name}.state_dict must return plain data that JSON keeps unchanged, but {odd}"
         return FailedPreconditionError(None, None, text)
 
     def _by_numbers(self, first: int) -> Generator[tuple[Any, Any]]:

@@ -28,7 +28,7 @@ class Batches(torch.utils.data.Dataset):  # type: ignore[misc]
 
     def __getitem__(self, ticket: Any) -> Any:
         if not isinstance(ticket, Ticket):
-            text = f"{self!r} has batches, in the loader's order, and no examples by number: index your own data"
+            text = f"{self!r} has batches in the loader's order and cannot be indexed: index your own data"
             raise TypeError(text)
         return ticket.batch()
 

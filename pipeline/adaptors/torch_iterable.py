@@ -96,8 +96,8 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         state = sys.modules.get("accelerate.state")
         if self._shared and state is not None and state.PartialState._shared_state and rank_of_process()[1] > 1:
             text = (
-                "IterableDataset: Accelerate shares out the datasets of torch's DataLoader itself, and this one is "
-                "shared out already. Pass pipeline.torch.DataLoader(dataset) to its prepare(), or shard=False here"
+                "IterableDataset: Accelerate splits the datasets of torch's DataLoader between processes itself, and "
+                "this one is already split. Pass pipeline.torch.DataLoader(dataset) to its prepare(), or shard=False"
             )
             raise FailedPreconditionError(None, None, text)
 

@@ -46,7 +46,7 @@ class Merged(Node):
 
     def no_state(self) -> str | None:
         return super().no_state() or (
-            "several threads take the examples, and their order depends on time: pass deterministic=True"
+            "several threads take the examples, so their order depends on timing: pass deterministic=True"
         )
 
     def stream(self, run: Run, state: Any = None) -> Stream:

@@ -101,7 +101,7 @@ def dataset(given: Any, *, workers: Workers = None) -> Dataset[Any]:
     if inspect.isgeneratorfunction(given):
         return Dataset(OfIterable(given, name_of(given), None))
     if inspect.iscoroutinefunction(given) or inspect.isasyncgenfunction(given) or hasattr(kind, "__anext__"):
-        raise TypeError(f"{_WANTED}, not {given!r:.80}: nobody awaits it here; use a generator function")
+        raise TypeError(f"{_WANTED}, got {given!r:.80}, which would never be awaited: use a generator function")
     if isinstance(given, Mapping):
         raise TypeError(f"{_WANTED}, got a {kind.__name__}: pass a dict of arrays")
     if sequence_of(given):

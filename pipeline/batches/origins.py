@@ -47,7 +47,7 @@ class OfQueue(Named):
         return f"'{self.name}' is a queue"
 
     def no_state(self) -> str | None:
-        return f"'{self.name}' is a queue that others fill, which cannot go back"
+        return f"'{self.name}' is a queue filled by your program, which cannot be rewound"
 
     def text(self) -> str:
         return f"dataset(queue '{self.name}')"

@@ -65,7 +65,7 @@ def checked(
     Skips(on_error, max_errors)  # raises
     threads = None if num_threads is None else integer(num_threads, "num_threads")
     if joined and threads:
-        raise ValueError(f"num_threads must be None, for a thread for each source, or 0 for none, got {num_threads}")
+        raise ValueError(f"num_threads must be None, for one thread per source, or 0 for none, got {num_threads}")
     if threads is not None and threads < 0:
         raise ValueError(f"num_threads must be at least 1, or 0 to read in your own thread, got {threads}")
     if threads is not None and threads > MOST_WORKERS:

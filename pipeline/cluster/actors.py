@@ -122,16 +122,16 @@ def ask(ray: Any, what: str, method: Any, *args: Any) -> Any:
         Exception: The exception in its FailedItem.
     """
     if not ray.is_initialized():
-        raise AbortedError(None, None, f"{what} cannot be asked: {LEFT}")
+        raise AbortedError(None, None, f"{what} cannot be reached: {LEFT}")
     try:
         result = bare(ray.get)(bare(type(method)._remote)(method, args, {}))
     except ray.exceptions.RayActorError as error:
-        text = f"{what} has ended, with the program or the machine that held it, and what was in it is gone"
+        text = f"{what} ended with the program or machine that held it, and its contents are lost"
         raise AbortedError(None, None, text) from error
     except (Exception, SystemExit) as error:  # Ray raises SystemExit in calls when it shuts down
         if ray.is_initialized() and type(error) is not Exception:  # Exception: another cluster's actor
             raise
-        raise AbortedError(None, None, f"{what} cannot be asked: {LEFT}") from error
+        raise AbortedError(None, None, f"{what} cannot be reached: {LEFT}") from error
     if isinstance(result, FailedItem):
         raise result.error
     return result

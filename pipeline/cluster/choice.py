@@ -69,7 +69,7 @@ def workers(
     if not room:
         have = "; ".join(str(each["Resources"]) for each in ray.nodes() if each["Alive"])
         logs.logger("pipeline.cluster").warning(
-            "%s: no node has %s, so nothing will begin until one is added: %s", _WHAT, wanted, have
+            "%s: no node has %s, so nothing will start until one is added: %s", _WHAT, wanted, have
         )
     more = {"num_cpus": num_cpus, "resources": dict(resources or {}), **(options or {})}
     return RayWorkers(ray, number or max(1, room), setup, again, more)

@@ -77,9 +77,9 @@ def _greet(host: str, port: int) -> None:
         try:
             said = connection.recv(len(_SETTINGS), socket.MSG_WAITALL)
         except TimeoutError as error:
-            raise TimeoutError(f"nothing was said there within {_ANSWER:g} s") from error
+            raise TimeoutError(f"nothing answered there within {_ANSWER:g} s") from error
         if said[3:4] != _SETTINGS[3:4]:
-            raise ConnectionError("what answers there is something else")
+            raise ConnectionError("the program that answers there is not Ray")
 
 
 def _leave(ray: Any) -> None:

@@ -85,7 +85,7 @@ class RemoteQueue:
         found = self._ask("what")
         if found != what:
             raise InvalidArgumentError(
-                None, None, f"{_WHAT}: the queue {shared_name!r} was made with {found} and not with {what}"
+                None, None, f"{_WHAT}: the queue {shared_name!r} was made with {found}, not with {what}"
             )
 
     def _set(self, actor: Any, shared_name: str | None, form: tuple[Any, Any, Any]) -> None:
@@ -169,7 +169,7 @@ class RemoteQueue:
                     found = self._ask("dequeue", request, n, up_to, max(0.0, min(POLL, left)))
                 except DeadlineExceededError:
                     if left <= POLL and deadline is not None:
-                        text = f"{_WHAT} {self.name!r}: there were not {n} rows within {timeout} s"
+                        text = f"{_WHAT} {self.name!r}: fewer than {n} rows arrived within {timeout} s"
                         raise DeadlineExceededError(None, None, text) from None
                     continue
                 blocks = self._ray.get([reference for reference, _ in found])

@@ -56,7 +56,7 @@ def serve(
     try:
         lanes = place(ray, Lanes, _called(name), False, count, room)
     except ValueError as error:
-        raise AlreadyExistsError(None, None, f"cluster.serve: {name!r} is served already") from error
+        raise AlreadyExistsError(None, None, f"cluster.serve: {name!r} is already served") from error
     return Server(ray, batches, name, lanes)
 
 

@@ -149,7 +149,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         if self._node.indexed and self._node.length() == ENDLESS:
             return invalid(f"{what}: {kind} has no end: write {what} before {kind}")
         if self._node.indexed:
-            return invalid(f"{what}: workers make what {kind} takes, one after the other: write {what} before {kind}")
+            return invalid(f"{what}: {kind} gets its input from workers, as a stream: write {what} before {kind}")
         return invalid(f"{what}: {kind} is a stream: {hint}")
 
     def _source_or_step(self) -> str:
@@ -292,7 +292,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             if not self._chooses_all():
                 raise self._no_order("shuffle", f"give a buffer_size, as in .shuffle(10_000, seed=1){self._or_index()}")
             if (length := self._node.length()) is not None and length > _MOST_SHUFFLED:
-                text = f"shuffle: of {length:,} elements at most {_MOST_SHUFFLED:,} can be shuffled at once"
+                text = f"shuffle: at most {_MOST_SHUFFLED:,} elements can be shuffled at once, got {length:,}"
                 raise invalid(f"{text}: give a buffer_size")
             return self._then(stages.ShuffleAll, seed)
         return self._then(stages.Shuffle, at_least(1, buffer_size, "shuffle: buffer_size", _MOST_SHUFFLED), seed)
@@ -381,10 +381,10 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
                 raise invalid(f"shard: {node.kind} has shard= already: leave out one of the two")
             seed = None if node.stage == "function" or node.kind == "interleave" else node.seed()
             if count > 1 and seed is not None and seed.drawn:
-                raise invalid(f"shard: {node.kind} has no seed, so each host would draw another order; give it a seed")
+                raise invalid(f"shard: {node.kind} has no seed, so each host would draw its own order; give it a seed")
             if count > 1 and not node.ordered:
                 raise invalid(
-                    f"shard: with ordered=False each host would get the results of {node.label()} in another order: "
+                    f"shard: with ordered=False each host would get the results of {node.label()} in its own order: "
                     f"write shard before {node.kind}, or leave out ordered=False"
                 )
         return self._then(stages.Shard, number, count, truth(drop_remainder, "shard: drop_remainder"))
@@ -574,11 +574,11 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         if length_to is not None and to.multiple > 1:
             raise invalid("batch: pad_to= and pad_to_multiple_of= contradict each other: give one of them")
         if n is None and max_tokens is None:
-            raise TypeError("batch: give n, the number of elements of a batch, or max_tokens=")
+            raise TypeError("batch: pass n, the number of elements per batch, or max_tokens=")
         most = None if n is None else at_least(1, n, "batch: n")
         if max_tokens is None:
             if length is not len:
-                raise invalid("batch: length= is for max_tokens=, which is not given")
+                raise invalid("batch: length= has no effect without max_tokens=: pass both, or neither")
             return self._then(stages.Batch, most, drop_remainder, pad, collate, max_wait, False, to)
         if max_wait is not None or collate == "stack":
             other = "max_wait=" if max_wait is not None else "collate='stack'"
@@ -673,9 +673,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         if ends != sorted(set(ends)):
             raise invalid(f"bucket: boundaries must ascend, got {ends}")
         if isinstance(sizes, list) and len(sizes) != len(ends) + 1:
-            raise invalid(
-                f"bucket: {len(ends)} boundaries make {len(ends) + 1} buckets, and {len(sizes)} batch sizes are given"
-            )
+            raise invalid(f"bucket: {len(ends)} boundaries need {len(ends) + 1} batch sizes, got {len(sizes)}")
         to_boundary = truth(pad_to_boundary, "bucket: pad_to_boundary")
         if tokens and to_boundary and ends and ends[-1] > tokens:
             raise invalid(f"bucket: the boundary {ends[-1]:,} is above max_tokens={tokens:,}: no element fits")
@@ -851,7 +849,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         with iter(self.batch(_ALL, pad=pad)) as batches:
             for batch in batches:
                 return batch
-        raise invalid("to_arrays: the dataset has no elements, so that their dtypes are not known")
+        raise invalid("to_arrays: the dataset has no elements, so their dtypes are unknown")
 
     def __len__(self) -> int:
         """Return the number of elements per epoch.
@@ -887,8 +885,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         """
         if self._node.batched:
             raise TypeError(
-                f"torch's DataLoader makes batches of examples, and {self!r:.200} gives batches: pass batch_size=None "
-                "there, or use pipeline.torch.DataLoader(dataset)"
+                f"torch's DataLoader would make batches of the batches of {self!r:.200}: pass batch_size=None to it, "
+                "or use pipeline.torch.DataLoader(dataset)"
             )
         return list(self._elements(indices).examples())
 
@@ -907,7 +905,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         number = integer(index, "an index of a dataset")
         if not self._node.indexed:
             raise TypeError(
-                f"{self._source_or_step()} is a stream, and cannot be indexed: write next(iter(dataset)) for the first "
+                f"{self._source_or_step()} is a stream and cannot be indexed: write next(iter(dataset)) for the first "
                 "element"
             )
         length = self._node.length()
@@ -939,7 +937,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             {'image': (dtype('float32'), (2, 2)), 'label': (dtype('int64'), ())}
         """
         if (reason := self._node.once()) is not None:
-            text = f"spec: {reason}, and a look at its first element would use that up"
+            text = f"spec: {reason}, and reading its first element would use that up"
             raise FailedPreconditionError(None, None, text)
         run = self._new_run()
         stream = opened(arranged(self._node), run)
@@ -967,7 +965,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 def node_of(given: Any, what: str) -> Node:
     """Return a dataset's recipe; TypeError for anything else."""
     if not isinstance(given, Dataset):
-        raise TypeError(f"{what}: expected a dataset, got {type(given).__name__}: use pipeline.dataset(...) of it")
+        raise TypeError(f"{what}: expected a dataset, got {type(given).__name__}: wrap it in pipeline.dataset(...)")
     if given._epoch:
         raise invalid(f"{what}: pass the dataset without .epoch(), and call .epoch() on the result")
     return given._node
@@ -1023,7 +1021,7 @@ def _schedule(given: Any, count: int, names: list[str] | None) -> stages.Schedul
         raise invalid(f"mix: a schedule is a list of (start, weights), got {given!r:.80}")
     starts = [at_least(0, start, "mix: the start of a phase", _MOST_EPOCHS) for start, _ in phases]
     if starts[0]:
-        raise invalid(f"mix: the first phase of a schedule starts at 0, got {starts[0]:,}")
+        raise invalid(f"mix: the first phase of a schedule must start at 0, got {starts[0]:,}")
     if any(one >= other for one, other in itertools.pairwise(starts)):
         raise invalid(f"mix: the phases of a schedule must ascend, got {starts}")
     return stages.Schedule(
@@ -1115,9 +1113,7 @@ def _check_read_once(nodes: Sequence[Node], what: str) -> None:
         once = {id(each): each for each in running(node) if each.exclusive and each.once() is not None}
         for number, each in once.items():
             if number in seen:
-                raise invalid(
-                    f"{what}: {each.once()}, which can be read once, and it is read in two places; pass a list"
-                )
+                raise invalid(f"{what}: {each.once()}, which can be read once, but is read in two places; pass a list")
         seen.update(once)
 
 
@@ -1139,5 +1135,5 @@ def _weights(found: Any, what: str) -> Any:
         if not np.isfinite(found.sum()) or 0 < found.max() < _SMALLEST:
             found = found / found.max()
     if not found.sum() > 0:
-        raise invalid(f"{what}: one weight at least must be above 0")
+        raise invalid(f"{what}: at least one weight must be above 0")
     return found

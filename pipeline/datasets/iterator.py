@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 _log = logger("pipeline.batches")
 
-_AGAIN = "iter(dataset) gives another one, and `for e in range(3): for batch in dataset.epoch(e)` three passes"
+_AGAIN = "iter(dataset) makes a new one, and `for e in range(3): for batch in dataset.epoch(e)` runs three epochs"
 _WITHOUT = "leave out drop_remainder=True"
 _SMALLER = "pass allow_smaller_final_batch=True"
 
@@ -151,7 +151,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         if self._closed and not self._over and get_ident() in self._informed:
             raise self._is_closed()
         if self._over:
-            tell(_log, f"{self._name}: this iterator has ended, and has no more elements: {_AGAIN}")
+            tell(_log, f"{self._name}: this iterator has ended and has no more elements: {_AGAIN}")
         self._in_loop = True
         return self
 
@@ -329,7 +329,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         if self._made is not None:
             reason = self._node.no_state() or unknown_in(self._made.state)
             if reason is not None:
-                text = f"{self._name}: the iterator was interrupted, and cannot continue: {reason}. Make a new one"
+                text = f"{self._name}: the iterator was interrupted and cannot continue: {reason}. Make a new one"
                 raise FailedPreconditionError(None, None, text)
             if self._sum is not None:
                 self._sum.value = self._made.value
@@ -344,7 +344,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
     def _not_within(self, what: str) -> None:
         """Reject calls from a function running inside `next`, because they would deadlock."""
         if self._owner == get_ident() or (this_thread.serving is not None and this_thread.serving is self._run.clock):
-            raise FailedPreconditionError(None, None, f"{what} was called within next of the same iterator")
+            raise FailedPreconditionError(None, None, f"{what} was called inside next() of the same iterator")
 
     def _after_the_end(self) -> Any:
         """Return _END after the end, and once in a `for` loop closed by its own thread.
@@ -370,8 +370,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
         """Open the stream after the last element."""
         if self._forked:
             text = (
-                f"{self._name}: this iterator was opened before os.fork(), and runs only in the process that opened it."
-                " Make a new one here; load_state_dict with the state of this one continues it"
+                f"{self._name}: this iterator was opened before os.fork() and works only in the process that opened "
+                "it. Make a new one here; to continue, load the state of this one into it"
             )
             raise FailedPreconditionError(None, None, text)
         if self._times.begun_at is None:
@@ -492,7 +492,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             if not batches:
                 mistakes.warn_of_nothing(self._node, self._measured, self._run.skipped, self._name)
             return
-        text = f"the last {dropped:,} of {examples + dropped:,} examples fill no batch and are dropped. "
+        text = f"the last {dropped:,} of {examples + dropped:,} examples do not fill a batch and are dropped. "
         text += f"To get them too, {self._smaller}"
         if batches:
             _log.info("%s: %s", self._name, text)
@@ -723,7 +723,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
     def _load(self, loaded: Callable[[], dict[str, Any]]) -> None:
         """Load the state returned by `loaded`, which raises for a mismatch."""
         if self._ended or (self._loaded is None and len(self._records) > 1):
-            text = "load_state_dict: this iterator has begun. Load a state before the first element"
+            text = "load_state_dict: this iterator has already begun. Load a state before the first element"
             raise FailedPreconditionError(None, None, text)
         found = loaded()
         self._interrupted = True  # until the state is complete, in case of an interrupt
@@ -854,8 +854,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
-            "a DatasetIterator cannot be pickled: pickle the dataset, and pass the state_dict() of this to "
-            "load_state_dict of an iterator there"
+            "a DatasetIterator cannot be pickled: pickle the dataset and state_dict(), and load that state into an "
+            "iterator there"
         )
 
 

@@ -23,11 +23,11 @@ _log = logger("pipeline.batches")
 
 _POOL = 10_000  # examples: the buffer size proposed in warnings
 _FIRSTS = 2  # iterators with one element: one may look at a shape
-_FIRST_AGAIN = "each iter(dataset) begins again, and gave the same first element twice: keep one iterator"
+_FIRST_AGAIN = "each iter(dataset) begins again, so you got the same first element twice: keep one iterator"
 _FEW = 10_000_000  # examples: a full shuffle keeps their order in 40 MB
 
 _SAME_ORDER = (
-    "a second loop over this dataset gives the same order again. For another order in each epoch write "
+    "a second loop over this dataset gives the same order again. For a new order in each epoch write "
     "`for i in range(3): for batch in dataset.epoch(i): ...`, .repeat(3), or use a DataLoader"
 )
 
@@ -185,7 +185,7 @@ def warn_of_nothing(node: Node, measured: Mapping[Node, Measured], skipped: Skip
 def _all_skipped(skipped: Skips) -> str | None:
     if not skipped.errors:
         return None
-    return f"on_error='skip' left out {_examples(skipped.count)}, the first with {in_short(skipped.errors[0])}"
+    return f"on_error='skip' skipped {_examples(skipped.count)}, the first because of {in_short(skipped.errors[0])}"
 
 
 def _all_filtered(measured: Mapping[Node, Measured]) -> str | None:
@@ -252,15 +252,15 @@ def _shuffles_batches(node: Node, behind: Sequence[Node]) -> str | None:
     step = next((each for each in behind if each.kind in ("shuffle", "unbatch")), None)
     if step is None or step.kind == "unbatch":
         return None
-    return "shuffle behind batch keeps the same examples together in every epoch: write shuffle before batch"
+    return "shuffle after batch keeps the same examples together in every epoch: write shuffle before batch"
 
 
 def _shuffles_epochs(node: Node, behind: Sequence[Node]) -> str | None:
     if node.kind != "repeat" or _mixes(node) or not any(each.kind == "shuffle" for each in behind):
         return None
     return (
-        "shuffle behind repeat mixes epochs, so that some examples come twice before others come once: write shuffle "
-        "before repeat, which then has another order in each epoch"
+        "shuffle after repeat mixes epochs, so some examples appear twice before others appear once: write shuffle "
+        "before repeat, which gives each epoch a new order"
     )
 
 
@@ -270,11 +270,11 @@ def _keeps_draws(node: Node, behind: Sequence[Node]) -> str | None:
     for each in nodes_of(node.inputs[0]):
         if each.kind in ("map", "filter", "flat_map") and any(map(_draws, each.functions())):
             return (
-                f"cache keeps what {each.label()} has drawn in the first epoch, for all later ones: write cache before "
-                f"{each.kind}"
+                f"cache keeps the random draws of {each.label()} in the first epoch for all later ones: write cache "
+                f"before {each.kind}"
             )
     if any(each.kind == "shuffle" for each in nodes_of(node.inputs[0])) and not any(map(_shuffles, behind)):
-        return "cache keeps the order of the first epoch, for all later ones: write cache before shuffle"
+        return "cache keeps the order of the first epoch for all later ones: write cache before shuffle"
     return None
 
 
@@ -285,8 +285,8 @@ def _skips_at_random(node: Node, behind: Sequence[Node]) -> str | None:
     if seed is None or not seed.drawn:
         return None
     return (
-        "shuffle without a seed has another order in each dataset, so that skip here and take there have examples in "
-        "common: give shuffle a seed, or use data.split(0.8, seed=1)"
+        "shuffle without a seed has a different order in each dataset, so skip here and take there share examples: "
+        "give shuffle a seed, or use data.split(0.8, seed=1)"
     )
 
 
@@ -300,8 +300,8 @@ def _chooses_others(node: Node, behind: Sequence[Node]) -> str | None:
     if not found:
         return None
     return (
-        "take and skip behind shuffle choose other examples in each epoch, so that training sees those that you "
-        "validate with: write `train, val = data.split(0.8, seed=1)`, then shuffle train"
+        "take and skip after shuffle choose different examples in each epoch, so training sees your validation "
+        "examples: write `train, val = data.split(0.8, seed=1)`, then shuffle train"
     )
 
 

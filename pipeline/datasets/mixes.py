@@ -176,8 +176,8 @@ class Matched:
                 continue
             for k in gone:
                 if self._same(inputs[k], node.inputs[i]):
-                    text = f"mix: input {name!r} is what {names[k]!r} was when the state was saved"
-                    raise _refused(f"{text}, and would begin again: call it {names[k]!r}")
+                    text = f"mix: input {name!r} was called {names[k]!r} when the state was saved"
+                    raise _refused(f"{text}, and would start again under the new name: call it {names[k]!r}")
 
     def _alike(self, node: Mix, inputs: Sequence[Any]) -> list[int | None]:
         """Match inputs without names by their recipes, which must differ."""
@@ -186,11 +186,11 @@ class Matched:
         found: list[int | None] = [None] * len(inputs)
         for here, saved in enumerate(pairs):
             if not saved:
-                text = f"mix had {len(inputs)} inputs and has {len(node.inputs)}, and input {here} is none of those"
+                text = f"it had {len(inputs)} inputs and has {len(node.inputs)}, and input {here} is new"
                 raise _refused(f"mix: {text}: to replace inputs, give the datasets names, by a dict")
             alike = [i for i, each in enumerate(pairs) if each == saved]
             if len(alike) != len(saved):
-                text = f"inputs {', '.join(map(str, saved))} were alike, so which of them was left out is not known"
+                text = f"inputs {', '.join(map(str, saved))} were identical, so it is unclear which one was left out"
                 raise _refused(f"mix: {text}: keep all, and give weight 0 to those that you leave out")
             found[saved[alike.index(here)]] = here
         return found
@@ -282,8 +282,8 @@ def _continued(mix: Mix, facts: Any, saved: Any, which: Sequence[int | None], st
     follow = [i for i in range(len(inputs)) if now.draws(i, 0, np.inf) and not was.draws(i, 0, np.inf)]
     if state is None and holds_back and notes.ended == epoch and follow:
         raise _refused(
-            "mix: its inputs had come to their end when the state was saved, and steps behind the mix hold the last "
-            "elements: keep inputs and weights until these have come out, or repeat() the inputs"
+            "mix: its inputs had ended when the state was saved, and later steps still hold their last elements: keep "
+            "inputs and weights until these are delivered, or repeat() the inputs"
         )
     if state is not None:  # no draw must be repeated
         drawn = sum(place[1 if mix.by is None else 2] for place in state[0])
@@ -345,8 +345,8 @@ def check_left_out(node: Node, state: Any, epoch: int, notes: Mapping[Node, MixN
     except LeftOut:
         which = f"input {names[0]} was" if len(names) == 1 else f"inputs {', '.join(names)} were"
         text = (
-            f"mix: {which} left out, and steps behind the mix may hold elements of it: keep it with weight 0, and "
-            "leave it out after these have come out"
+            f"mix: {which} left out, but later steps may still hold its elements: keep it with weight 0 until these "
+            "are delivered, and then leave it out"
         )
         raise _refused(text.replace(" it", " them") if len(names) > 1 else text) from None
     except Exception:  # raised again when the iterator starts

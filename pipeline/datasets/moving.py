@@ -98,16 +98,16 @@ def check_hosts(pairs: Pairs, ended: bool) -> None:
             continue
         odd = next((each for each in behind if not _carries_on(each)), None)
         if then[1] != now[1] and odd is not None:
-            raise _refused(then, now, f"{_told(odd)} behind shard works on the examples of one host", odd)
+            raise _refused(then, now, f"{_told(odd)} after shard works on the examples of one host", odd)
         equal = node.shares_equally()
         by_number = equal and all(_carries_on(each) or _is_by_number(each) for each in behind)
         if odd is not None and not by_number:
-            raise _refused(then, now, f"{_told(odd)} behind shard is at another place on each host", odd)
+            raise _refused(then, now, f"{_told(odd)} after shard has a different position on each host", odd)
         if not isinstance(node, Shard) and not equal:
             text = f"shard= of {node.call()} does not give all hosts the same number of examples"
             raise _refused(then, now, text, None)
         if ended and then[0] and not equal:
-            text = "it had ended, where others may have had one element more"
+            text = "it had ended, but other hosts may have had one more element"
             raise _refused(then, now, text, None)
 
 
@@ -125,7 +125,7 @@ def check_batches(pairs: Pairs) -> None:
             was, now = _sizes(pairs.options[node.written]), _sizes(node.options())
             text = (
                 f"batch_size was {was} when the state was saved and is {now} now: allow={{'batch_size'}} is not "
-                f"possible, as the {odd.kind} behind it had counted batches of {was}"
+                f"possible, because the {odd.kind} after it had counted batches of {was}"
             )
             raise StateMismatchError([("batch_size", was, now)], text)
 
@@ -172,14 +172,14 @@ def _refused(then: Sequence[int], now: Sequence[int], why: str, odd: Node | None
         each = ", each from its own state" if was > 1 else ", from its state"
         own = "load the state of host 0" if odd is None else f"continue with {counted(was, 'host')}{each}"
     else:
-        first = f"shard: the state is that of host {i} of {was}, and this is host {j}"
-        own = f"load the state that host {j} has saved"
+        first = f"shard: the state is that of host {i} of {was}, but this is host {j}"
+        own = f"load the state that host {j} saved"
     if odd is None:
         advice = own
     elif isinstance(odd, Each) and odd.does.one_to_one and odd.ordered:
-        advice = f"write .shard(i, {count}, drop_remainder=True) behind it, or {own}"
+        advice = f"write .shard(i, {count}, drop_remainder=True) after it, or {own}"
     else:
-        advice = f"write shard behind it, or {own}"
+        advice = f"write shard after it, or {own}"
     return StateMismatchError([("shard", list(then), list(now))], f"{first}: {why}. To resume, {advice}")
 
 

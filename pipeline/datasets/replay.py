@@ -302,7 +302,7 @@ class ReplayBuffer(Dataset[Any]):
         while not self._closed and self._rate.inserts(self._inserted, self._sampled) < 1:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
-                text = f"'{self.name}': add waited for samples to be taken, as samples_per_insert says"
+                text = f"'{self.name}': add timed out: samples_per_insert allows no more before others are sampled"
                 raise DeadlineExceededError(None, None, text)
             self._changed.wait(left)
 
@@ -536,7 +536,7 @@ class _OfReplay(Node):
         return self.buffer.name
 
     def no_state(self) -> str | None:
-        return f"'{self.buffer.name}' is a replay buffer that others fill, which cannot go back"
+        return f"'{self.buffer.name}' is a replay buffer, which cannot be rewound"
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         seed, seed2 = run.seeds.pair(self._seed)

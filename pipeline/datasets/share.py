@@ -42,7 +42,7 @@ def share_of(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
     if not is_share(dataset):
         return further_share(dataset, which)
     if which.pad:
-        text = f"pad_last=True: {dataset!r} is one process's share already: leave out its shard"
+        text = f"pad_last=True: {dataset!r} is already one process's shard: leave out .shard(...)"
         raise FailedPreconditionError(None, None, text)
     return dataset
 
@@ -67,7 +67,7 @@ def is_share(dataset: Dataset[Any]) -> bool:
 
 def cannot_share(given: Any, which: Share, reason: str) -> FailedPreconditionError:
     """Return the error for a dataset that several processes cannot share."""
-    text = f"{given!r} cannot be shared out to {which.of} processes, each of which would read all of it: {reason}"
+    text = f"{given!r} cannot be split between {which.of} processes, so each would read all of it: {reason}"
     return FailedPreconditionError(None, None, text)
 
 
@@ -99,13 +99,13 @@ def _shared(node: Node, which: Share) -> Node:
 
 def _why_not(node: Node, alike: bool) -> str | None:
     if (reason := node.once()) is not None:
-        return f"{reason}, which cannot be read from its start by each"
+        return f"{reason}, which only one process can read from its start"
     for each in nodes_of(node):
         seed = each.seed()
         if not each.ordered:
-            return f"with ordered=False each would get the results of {each.label()} in another order"
+            return f"with ordered=False each would get the results of {each.label()} in a different order"
         if each.stage != "function" and each.kind != "interleave" and seed is not None and seed.drawn and not alike:
-            return f"without a seed each would draw another order. Pass seed= to {each.kind}"
+            return f"without a seed each would draw a different order. Pass seed= to {each.kind}"
     if node.timed:
         return "with max_wait= batches depend on time"
     return None

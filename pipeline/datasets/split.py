@@ -23,7 +23,7 @@ def parts_of(dataset: Any, fraction: Any, seed: Any, by: Any, stratify: Any) -> 
     share = _checked_fraction(fraction)
     number = integer(seed, "split: seed")
     if by is not None and stratify is not None:
-        raise invalid("split: by= keeps the elements of a key together, so that stratify= cannot divide them: pass one")
+        raise invalid("split: by= keeps the elements of a key together, so stratify= cannot divide them: pass one")
     if by is not None:
         value = _value(by, "by")
         one, other = (dataset.filter(_OfKey(value, share, number, first)) for first in (True, False))
@@ -62,7 +62,8 @@ def _classes(dataset: Any, stratify: Any) -> NDArray[np.int64]:
     if isinstance(stratify, (Sequence, np.ndarray)) and not isinstance(stratify, str):
         values: list[Any] = np.asarray(stratify).tolist() if isinstance(stratify, np.ndarray) else list(stratify)
         if len(values) != len(dataset):
-            raise invalid(f"split: stratify has {len(values):,} classes, and the dataset {len(dataset):,} elements")
+            have = f"{len(dataset):,} elements, got {len(values):,}"
+            raise invalid(f"split: stratify must have a class for each of {have}")
     else:
         value = _value(stratify, "stratify")
         values = [value(element) for element in dataset]
@@ -132,4 +133,4 @@ def _bytes_of(key: Any, what: str) -> bytes:
         parts = [_bytes_of(each, what) for each in key]
         return b"(" + b"".join(b"%d:%b" % (len(part), part) for part in parts)
     kind = type(key).__name__
-    raise TypeError(f"split: {what} must give texts, integers, or tuples of them, got {kind}: {key!r:.80}")
+    raise TypeError(f"split: {what} must return strings, integers, or tuples of them, got {kind}: {key!r:.80}")

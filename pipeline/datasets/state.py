@@ -116,7 +116,7 @@ def loaded_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> 
             found["state"] = Moving(pairs).state(found["state"])
         notes, seeds = matched.notes(node, found), matched.seeds(state["seeds"])
     if seeds is None:
-        raise invalid("load_state_dict: the state is damaged: it has another number of seeds than its recipe")
+        raise invalid("load_state_dict: the state is damaged: its seeds do not match its recipe")
     if left_out := matched.left_out():
         check_left_out(node, found["state"], epoch, notes, left_out)
     _adopt(seeds)
@@ -186,11 +186,11 @@ def _check_whole(state: Mapping[str, Any]) -> None:
     try:
         odd = not_plain(state, "", False)
     except RecursionError:
-        raise invalid("load_state_dict: the state holds itself, or is nested too deeply") from None
+        raise invalid("load_state_dict: the state contains itself, or is nested too deeply") from None
     if odd is not None:
-        raise TypeError(f"load_state_dict: a state is plain data, as JSON has it, and here {odd}")
+        raise TypeError(f"load_state_dict: a state must be plain data, as in JSON, but {odd}")
     if _checksum(state) != state["checksum"]:
-        raise invalid("load_state_dict: the state is damaged, or was edited: its checksum does not fit")
+        raise invalid("load_state_dict: the state is damaged, or was edited: its checksum does not match")
 
 
 def _check_values(state: Mapping[str, Any]) -> None:
@@ -246,7 +246,7 @@ def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison
     if was != now:  # a position in one shard does not determine the others
         text = (
             f"{saved[0]}: shard= had {count(was, 'host')} when the state was saved and has {now} now: only "
-            f"{saved[0]}(...).shard(i, n) goes on with others"
+            f"{saved[0]}(...).shard(i, n) resumes with another number"
         )
         comparison.note(f"{saved[0]}: shard", saved[1].get("shard"), here[1].get("shard"), text)
     name = f" {saved[1]['name']!r}" if "name" in saved[1] else ""
@@ -269,7 +269,7 @@ def _compare_steps(saved: Any, here: Any, comparison: Comparison) -> None:
         text = f"the recipe was {then} when the state was saved and is {now} now"
     else:
         one, other = _first_difference(saved, here)
-        text = f"the recipe had {one} when the state was saved, and has {other} in its place now"
+        text = f"the recipe had {one} when the state was saved and has {other} instead now"
     comparison.note("the recipe", then, now, text + _of_mixes(saved, here))
 
 

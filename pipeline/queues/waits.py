@@ -134,8 +134,8 @@ class Watchdog:
     def _asks_itself(self, queue: WatchedQueue, call: str, worker: WorkerRecord) -> None:
         who = worker.group.member(worker.number, own=True)
         text = f"{call} of {queue._kind_name} '{queue.name}' would wait forever: {who}"
-        hint = "The source of a loop cannot ask it for batches, and a finalizer that runs meanwhile cannot either."
-        raise FailedPreconditionError(None, None, f"{text} asks for what it makes itself.\n{hint}")
+        hint = "A source must not request batches from its own loop, and neither may a finalizer that runs in it."
+        raise FailedPreconditionError(None, None, f"{text} requests batches that it makes itself.\n{hint}")
 
     def _all_lost(self, queue: WatchedQueue, call: str) -> None:
         """Raise if all runner threads are gone, the queue is still open, and a failure went unreported."""

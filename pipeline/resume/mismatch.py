@@ -63,7 +63,7 @@ class Comparison:
 def _line(place: str, key: str, saved: Any, here: Any) -> str | None:
     """Return a special sentence for a difference; None if names and values are enough."""
     if key == "digest":
-        return f"{place}: its values are others than when the state was saved"
+        return f"{place}: its values have changed since the state was saved"
     if (place, key) == ("shuffle", "batch_size"):
         return "shuffle: examples are drawn from min_after_dequeue + batch_size, unless deterministic=True"
     if key == "weights" and isinstance(saved, str):  # a digest
@@ -73,7 +73,7 @@ def _line(place: str, key: str, saved: Any, here: Any) -> str | None:
         which = f"the values of {', '.join(map(repr, names))} differ" if names != [""] else "its values differ"
         return f"{place}: {which} from those of the saved run"
     if key == "names_before":
-        return f"{place}: files before the last {NAMES} were others, or in another order, when the state was saved"
+        return f"{place}: files before the last {NAMES} were others, or in a different order, when the state was saved"
     if key == "file_names" and saved and here and len(saved) == len(here):
         first = next(i for i, pair in enumerate(zip(saved, here, strict=True)) if pair[0] != pair[1])
         which = f"file {first + 1} of {'the last ' if len(saved) == NAMES else ''}{len(saved)}"

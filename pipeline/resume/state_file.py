@@ -128,9 +128,7 @@ def _check(value: Any, place: str, above: list[int]) -> None:
     if type(value) in _PLAIN:
         return
     if type(value) not in (dict, list):
-        raise TypeError(
-            f"save_state: {place} is {_called(value)}, which would not come back as it is; {_advice(value)}"
-        )
+        raise TypeError(f"save_state: {place} is {_called(value)}, which would not load unchanged; {_advice(value)}")
     if id(value) in above:
         raise InvalidArgumentError(None, None, f"save_state: {place} is the {type(value).__name__} that contains it")
     above.append(id(value))

@@ -120,7 +120,7 @@ class _File:
         library = needs("array_record.python.array_record_module", "array_record")
         self._reader = self._told(lambda: library.ArrayRecordReader(name, _OPTIONS))
         if not self._reader.ok():
-            raise self._loss("it is damaged, or no ArrayRecord file")
+            raise self._loss("it is damaged, or not an ArrayRecord file")
         self.count = int(self._reader.num_records())
 
     def read(self, numbers: Sequence[int]) -> list[bytes]:

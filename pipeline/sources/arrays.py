@@ -115,7 +115,7 @@ class _Arrays(Table):
         names = [""] if self._nest is None else self._nest.names
         given = [tensors] if self._nest is None else self._nest.flatten(tensors)
         if not given:
-            raise ValueError("arrays: there are no arrays")
+            raise ValueError("arrays: expected at least one array, got none")
         if form.mapped and not any(isinstance(each, (str, os.PathLike)) for each in given):
             raise ValueError("arrays: memory_map=True is for paths of .npy files, and there is none: leave it out")
         if form.pairs and not any(is_sparse(each) or isinstance(each, SparseGroup) for each in given):
@@ -212,13 +212,13 @@ def column(given: Any, where: str, form: _Form = _PLAIN) -> ArrayColumn:
         hint = "pass a dict of its columns, or use pipeline.arrow"
         raise TypeError(f"arrays: {where} is a {kind.__name__}, whose items are columns: {hint}")
     if hasattr(kind, "data_vars"):  # xarray
-        hint = 'pass a dict of those that are to be read, such as {"x": data["x"]}'
+        hint = 'pass a dict of the arrays to read, such as {"x": data["x"]}'
         raise TypeError(f"arrays: {where} is a {kind.__name__}, which has arrays by name: {hint}")
     if hasattr(kind, "__array__"):
         return _InMemory(_as_array(given, where))
     if hasattr(kind, "keys") and hasattr(kind, "__getitem__"):  # h5py and zarr groups, and `.npz` files
         raise TypeError(
-            f"arrays: {where} is a {kind.__name__}, which has arrays by name: pass a dict of those that are to be "
+            f"arrays: {where} is a {kind.__name__}, which has arrays by name: pass a dict of the arrays to "
             'read, such as {"x": data["x"]}'
         )
     if hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not isinstance(given, (bytes, bytearray)):

@@ -74,7 +74,7 @@ def arrow(
         table = pyarrow.Table.from_batches([table])
     if not isinstance(table, pyarrow.Table):
         if not isinstance(table, ArrowTable):
-            raise TypeError(f"arrow: the table must be one of Arrow, not {table!r:.80}")
+            raise TypeError(f"arrow: expected an Arrow table, got {table!r:.80}")
         _refuse_objects(table, columns)
         table = _converted(table, None if where is not None else columns)
     names = chosen(table.schema.names, without_index(table.schema) if columns is None else columns, "arrow")
@@ -107,8 +107,8 @@ def _converted(given: Any, columns: Sequence[str] | None) -> Any:
                 if columns is not None and str(name) not in columns:
                     return _converted(given.drop(columns=name), columns)
                 text = f"arrow: column {name!r} of dtype {column.dtype} has no type in Arrow: {why}"
-                raise invalid(f"{text}. Leave it out by columns=, or convert it") from error
-        raise TypeError(f"arrow: the table must be one of Arrow, not a {type(given).__name__}: {error}") from None
+                raise invalid(f"{text}. Leave it out with columns=, or convert it") from error
+        raise TypeError(f"arrow: expected an Arrow table, got a {type(given).__name__}: {error}") from None
 
 
 def _refuse_objects(table: Any, columns: Sequence[str] | None) -> None:
@@ -173,7 +173,7 @@ class _Table(Table):
 
 def no_rows(kind: str, where: Where, count: int) -> Exception:
     """Return the error for an expression no row satisfies."""
-    return invalid(f"{kind}: where={where.expression} is true for none of {count:,} rows")
+    return invalid(f"{kind}: where={where.expression} matches none of {count:,} rows")
 
 
 def without_index(schema: Any) -> list[str]:

@@ -133,7 +133,7 @@ def check(kind: Any, name: str, where: str, dtypes: bool = True) -> None:
     do = "cast it before"
     if dtypes and (types.is_decimal(inner) or types.is_null(inner)):
         do = f"pass dtypes={{{name!r}: float}}"
-    raise invalid(f"{where}: column {name!r} has the type {inner}, which has no dtype of NumPy: {do}, or leave it out")
+    raise invalid(f"{where}: column {name!r} has the type {inner}, for which NumPy has no dtype: {do}, or leave it out")
 
 
 def as_read(kind: Any, name: str = "", casts: Mapping[str, Any] | None = None) -> Any:

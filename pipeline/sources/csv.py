@@ -216,7 +216,7 @@ class _Rows(Parts):
         refuse_rounding(self._guessed, rows, self._header, syntax, where)
         self._integers = integers_among(self._guessed, rows, self._header, syntax)
         if self._guessed:
-            text = "%s: by the first %d rows, the dtypes are: %s; dtypes= decides otherwise"
+            text = "%s: dtypes, from the first %d rows: %s; to change them pass dtypes="
             _log.info(text, where, len(rows), told(self._guessed))
         self._columns = {}
         for name in wanted:
@@ -232,7 +232,7 @@ class _Rows(Parts):
         with opened(name, self._syntax.encoding) as file:
             header = self._syntax.header(file, name)
             if header is None:
-                _log.warning("csv: %s is empty, without a line of names: it gives no rows", name)
+                _log.warning("csv: %s is empty, without a header line: it gives no rows", name)
                 return
             columns = self._in_order(header, name)
             texts = {each: self._syntax.form(header, {each: ColumnType(STRING, b"")}) for each in self._integers}
@@ -275,7 +275,7 @@ class _Rows(Parts):
             found = found or (name, header, None, [])
         if found is None:
             more = f" or the {counted(len(self.names) - 1, 'other')}" if len(self.names) > 1 else ""
-            raise invalid(f"csv: expected a line of names in '{self.names[0]}'{more}, found nothing")
+            raise invalid(f"csv: expected a header line in '{self.names[0]}'{more}, found nothing")
         return found
 
     def _tell_bad_field(self, nearly: NearlyNumbers, piece: Piece, rows: Sequence[bytes]) -> None:
@@ -330,6 +330,6 @@ def _refuse_pipe(name: str) -> None:
         pipe = stat.S_ISFIFO(os.stat(name).st_mode)
     if pipe:
         raise invalid(
-            f"csv: {name} is a pipe, and a file is read more than once, first for its names and dtypes: "
-            "copy it to a file, or read its lines by pipeline.text and pipeline.decode_csv"
+            f"csv: {name} is a pipe, but csv reads a file more than once, first for its names and dtypes: "
+            "copy it to a file, or read its lines with pipeline.text and pipeline.decode_csv"
         )

@@ -63,10 +63,11 @@ class Syntax:
         self.encoding = checked_encoding(encoding, "csv")
         self.delim, self.na = as_bytes(delim, "csv: field_delim"), as_bytes(na, "csv: na_value")
         if len(self.delim) != 1 or self.delim in b'\r\n"':
-            raise invalid(f"csv: field_delim must be one character, and no quote or line end; got {delim!r}")
+            raise invalid(f"csv: field_delim must be one character other than a quote or line end, got {delim!r}")
         self.comment = b"" if comment is None else as_bytes(comment, "csv: comment")
         if comment is not None and (len(self.comment) != 1 or self.comment in b'\r\n"' + self.delim):
-            raise invalid(f"csv: comment must be one character, and no quote, delimiter or line end; got {comment!r}")
+            other = "other than a quote, delimiter or line end"
+            raise invalid(f"csv: comment must be one character {other}, got {comment!r}")
         self.lenient = truth(lenient, "csv: lenient")
         self.quotes, self.skip_lines = truth(quotes, "csv: use_quote_delim"), skip_lines
         if isinstance(names, (str, bytes)):
@@ -89,17 +90,17 @@ class Syntax:
         """Return the names in a piece's first record."""
         (line,) = piece.records
         if 0 in line:
-            raise invalid(f"csv: {name}: the line of names cannot be read: {likely_encoding(line)}")
+            raise invalid(f"csv: {name}: the header line cannot be read: {likely_encoding(line)}")
         try:
             split = split_record(line, self.delim, self.quotes, 0, self.lenient, False)
             fields = [field.decode() for field in split]
         except UnicodeDecodeError:
-            raise not_utf_8(f"csv: {name}: the line of names", line, likely_encoding(line)) from None
+            raise not_utf_8(f"csv: {name}: the header line", line, likely_encoding(line)) from None
         except ValueError as error:
             place = piece.text.find(line, piece.begin)
             first = 1 + self.skip_lines + piece.text.count(b"\n", piece.begin, place)
             why = f"{error}{quote(error, first)}{self._quoted_with_others(line) or self.hint(line)}"
-            raise invalid(f"csv: {name}: the line of names cannot be read: {why}") from error
+            raise invalid(f"csv: {name}: the header line cannot be read: {why}") from error
         if len(fields) == 1 and not line.startswith(b'"'):
             self._look_for_others(line, piece, name)
         return _checked(fields, f"csv: {name}: its first line is used as column names, and ", _NO_HEADER)
@@ -117,12 +118,12 @@ class Syntax:
         end = piece.text.find(line, piece.begin) + len(line)
         following = piece.text[end:].strip(b"\r\n").partition(b"\n")[0]
         if line[:1] == b"#" and following.count(self.delim) and self.delim not in line:
-            text = f"csv: {name}: the line of names has only one, {line.decode(errors='replace')!r:.80}"
+            text = f"csv: {name}: the header line has only one name, {line.decode(errors='replace')!r:.80}"
             raise invalid(f"{text}, and the next line has more: comment='#' leaves out lines that begin with #")
         for delim in _DELIMS.replace(self.delim, b""):
             count = line.count(delim)
             if count and (not following or following.count(delim) >= count):
-                text = f"csv: {name}: the line of names has only one, {line.decode(errors='replace')!r:.80}: "
+                text = f"csv: {name}: the header line has only one name, {line.decode(errors='replace')!r:.80}: "
                 raise invalid(f"{text}{_would_have(delim, count + 1)}; for one column pass names= and skip_lines=")
 
     def _other_delim(self, record: bytes, width: int) -> str:
@@ -198,8 +199,8 @@ def _checked(names: list[Any], where: str, helps: str) -> list[str]:
         if not isinstance(name, str):
             raise TypeError(f"{where}a name must be a string, not {name!r:.80}")
         if name in seen:
-            raise invalid(f"{where}{name!r} comes twice{helps}")
+            raise invalid(f"{where}{name!r} appears twice{helps}")
         seen.add(name)
     if not names:
-        raise invalid(f"{where}there is no name of a column")
+        raise invalid(f"{where}there are no column names")
     return names

@@ -53,7 +53,7 @@ class Times(Values):
         if len(made) == len(fields) and ((made.astype(exact.dtype) == exact) | np.isnat(exact)).all():
             return made
         if len(fields) == 1:
-            raise _wrong(0, f"{fields[0]!r:.80} is no {self._dtype}: it is out of range, or has a finer unit")
+            raise _wrong(0, f"{fields[0]!r:.80} is not a {self._dtype}: it is out of range, or has a finer unit")
         for i, field in enumerate(fields):
             try:
                 self.of([field])

@@ -131,7 +131,7 @@ def place_of(stored: Any) -> str:
 
 def closed(where: str) -> FailedPreconditionError:
     """Return the error for a dataset with a closed file."""
-    text = f"{where} cannot be read, as its file was closed: keep that open for as long as batches are made"
+    text = f"{where} cannot be read because its file was closed: keep the file open while you read batches"
     return FailedPreconditionError(None, None, text)
 
 

@@ -67,7 +67,7 @@ def grain(
             raise ValueError("grain: batched=True is for streams; of a MapDataset leave its .batch(...) out")
         return TableSource(_Map(data), Epochs(num_epochs, shuffle, seed, shard))
     if not isinstance(data, (library.IterDataset, library.DataLoader)):
-        hint = "; an iterator is read once: pass what it is of" if hasattr(data, "__next__") else ""
+        hint = "; an iterator is read once: pass the dataset that it comes from" if hasattr(data, "__next__") else ""
         raise TypeError(f"grain: a {type(data).__name__} is not a MapDataset, IterDataset or DataLoader{hint}")
     if shuffle or seed is not None or shard is not None:
         raise ValueError(

@@ -64,7 +64,7 @@ class Handles:
 
     def _check(self, name: str, identity: tuple[int, int]) -> None:
         if identity_of(name) != identity:
-            text = f"{self._kind}: '{name}' was changed since the dataset was made: make another one"
+            text = f"{self._kind}: '{name}' has changed since the dataset was made: make a new dataset"
             raise FailedPreconditionError(None, None, text)
 
     def __reduce__(self) -> tuple[Any, ...]:

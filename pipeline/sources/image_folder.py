@@ -178,7 +178,7 @@ class _Found:
             kinds = Counter(os.path.splitext(path)[1].lower() or "no ending" for path in self.left_out)
             told = ", ".join(f"{count:,} with {kind}" for kind, count in kinds.most_common(5))
             _log.warning(
-                "image_folder: files in '%s' that are no images by their names were left out: %s%s, such as '%s'",
+                "image_folder: files in '%s' that do not have the name of an image were left out: %s%s, such as '%s'",
                 root,
                 told,
                 " and others" if len(kinds) > 5 else "",

@@ -268,7 +268,7 @@ class Stateful(Iterated):
             odd = not_plain(state, "", True)
             if odd is None:
                 return state
-            text = f"{self._name}.state_dict must return plain data that JSON gives back as it was, and here {odd}"
+            text = f"{self._name}.state_dict must return plain data that JSON keeps unchanged, but {odd}"
             return FailedPreconditionError(None, None, text)
         except FailedPreconditionError as error:
             return FailedPreconditionError(None, None, error.message)  # without frames, which would keep it alive

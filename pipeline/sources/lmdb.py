@@ -92,7 +92,7 @@ def entry_places(name: str) -> NDArray[np.int64]:
             raise Damage(f"its pages have {len(places):,} entries, and its header says {database.file.total:,}")
         return np.append(places, database.identity[0])
     except InvalidArgumentError as error:
-        text = f"lmdb: '{name}': {error}: read it by the lmdb package, in a function for pipeline.dataset"
+        text = f"lmdb: '{name}': {error}: read it with the lmdb package, in a function for pipeline.dataset"
         raise invalid(text) from error
     except (OSError, ValueError) as error:
         raise error_of(os.fsencode(name), error, _ANY) from error
@@ -134,7 +134,7 @@ class _Database:
 
     def _check(self) -> None:
         if self._found() != self.identity:
-            text = f"lmdb: '{self._name}' was written to since it was indexed: make the dataset again"
+            text = f"lmdb: '{self._name}' has changed since it was indexed: make a new dataset"
             raise FailedPreconditionError(None, None, text)
 
 

@@ -232,7 +232,7 @@ def _chosen(shards: Sequence[Shard], columns: Any, decoders: Mapping[str, Any]) 
             lacks = next((name for name in here if name not in names), None)
         if lacks is not None:
             text = f"mds: '{first.name}' and '{each.name}' differ in the column {lacks!r}, which only one of them has"
-            raise invalid(f"{text}: pass columns= with those that all have")
+            raise invalid(f"{text}: pass columns= with those that all shards have")
     return names
 
 

@@ -319,7 +319,7 @@ class OfTable(OfSource):
         if len(self.table) != self.order.rows:  # such as a PyTorch Dataset after examples were added
             text = (
                 f"{self.call()}: there were {self.order.rows:,} {self.table.unit} when the dataset was made, and there "
-                f"are {len(self.table):,} now: make another one"
+                f"are {len(self.table):,} now: make a new dataset"
             )
             raise FailedPreconditionError(None, None, text)
         run.files.of_table(self.table)
@@ -497,7 +497,7 @@ class OfParts(OfSource):
     def idle_shuffle(self) -> str | None:
         if self.order.shuffle is None or len(self.parts.names) != 1:
             return None
-        return f"shuffle=True orders {self.parts.unit}, and there is one, so it changes nothing"
+        return f"shuffle=True orders {self.parts.unit}, but there is only one, so it changes nothing"
 
     def skipping(self, on_error: str, max_errors: int | None) -> OfParts:
         """Return the same source with this policy for the rest of a failing part, if anything follows it."""
@@ -518,7 +518,7 @@ class OfParts(OfSource):
 
     def no_state(self) -> str | None:
         reason = self.parts.no_state
-        return None if reason is None else f"{self.name} has no position to go back to: {reason}"
+        return None if reason is None else f"{self.name} cannot be rewound: {reason}"
 
     def files(self) -> Sequence[str]:
         return self.parts.names if self.parts.of_files else self.parts.files()
@@ -652,7 +652,7 @@ class PartsStream(Stream):
             epoch = self.first_epoch + self.epoch
             (part,) = self.numbered.numbers(epoch * order.length + self.part, 1)
             if self.place is not None and (reason := self.parts.no_state):
-                text = f"{self.name}: the iterator that read it has closed it, and it cannot continue: {reason}"
+                text = f"{self.name}: it was closed with the iterator that read it and cannot continue: {reason}"
                 raise FailedPreconditionError(None, None, text)
             if self.parts.of_files:
                 self._prepare(epoch * order.length)

@@ -68,9 +68,7 @@ class Order:
             integer(epochs.seed, "seed")
         self.shuffle = EpochShuffle(count, epochs.seed) if truth(epochs.shuffle, "shuffle") else None
         if sizes is None and shard[1] > 1 and self.shuffle is not None and self.shuffle.drawn:
-            text = (
-                f"shuffle: with shard={shard} the order needs a seed, as each host would draw another one: pass seed="
-            )
+            text = f"shuffle: with shard={shard} and no seed each host would draw a different order: pass seed="
             raise invalid(text)
         self.rows, self._sizes, self._shard = rows, sizes, shard
         self.length = self.numbered().length

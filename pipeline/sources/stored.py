@@ -143,8 +143,8 @@ class Stored:
         if rows.dtype == wanted or rows.dtype.kind not in "biufc" or not isinstance(wanted, np.dtype):
             return rows
         if not np.can_cast(rows.dtype, wanted, "same_kind"):
-            text = f"{self._where} says that it has {wanted}, and rows from {first:,} on have {rows.dtype}"
-            raise invalid(f"{text}: give it the dtype that it has, as by map_blocks(..., dtype=)")
+            text = f"{self._where} declares {wanted}, but rows from {first:,} on have {rows.dtype}"
+            raise invalid(f"{text}: declare that dtype, for example with map_blocks(..., dtype=)")
         return rows.astype(wanted)
 
     def _of_block(self, first: int, end: int) -> DataLossError:

@@ -112,7 +112,7 @@ class Schemas:
     def _lacked(self) -> list[tuple[str, str, str]]:
         """Return files without a required column, the column, and a text for the error."""
         return [
-            (file, name, f"column {name!r} is not there, but in '{next(iter(self._kinds[name].values()))}'")
+            (file, name, f"column {name!r} is missing, but exists in '{next(iter(self._kinds[name].values()))}'")
             for name, file in self._without.items()
             if name not in (self._options.defaults or {})
         ]
@@ -130,7 +130,7 @@ class Schemas:
         if any(each == file for each, _, _ in lacked):
             rest = repr([name for name in self.names if name not in odd])
             others = rest if 2 < len(rest) <= _SHOWN else ""
-            hints.append(f"fill in columns that are not there by defaults=, or leave them out by columns={others}")
+            hints.append(f"fill in missing columns with defaults=, or leave them out with columns={others}")
         raise invalid(f"{self._kind}: '{file}' does not fit the other files: {said}: {'; '.join(hints)}")
 
     def fillings(self) -> dict[str, Any]:
@@ -342,7 +342,7 @@ class TableFiles(Table):
         stored = [name for name in columns if name in file.schema.names]
         rows: Any = self._stored(group, stored) if stored else {}
         if stored and rows.num_rows != group.size:
-            text = f"{self._place(group)} has {rows.num_rows:,} rows, and not those that its file lists"
+            text = f"{self._place(group)} has {rows.num_rows:,} rows, not the number that its file lists"
             raise DataLossError(None, None, text)
         arrays = [
             rows[name] if name in stored else pyarrow.repeat(folders.get(name, pyarrow.scalar(None)), group.size)
@@ -367,7 +367,7 @@ class TableFiles(Table):
         name, before = self._names[number], self._changed[number]
         now = _last_change(name)
         if now is not None and before is not None and now != before and (shorter or now[0] >= before[0]):
-            text = f"{self.kind}: {name} was written to since the dataset was made: make another one"
+            text = f"{self.kind}: {name} has changed since the dataset was made: make a new dataset"
             raise FailedPreconditionError(None, None, text)
 
 

@@ -265,7 +265,7 @@ def cut_pieces(
         elif not more:
             return
         elif end - file.offset > limit:
-            raise too_long(f"{name}: what begins at byte {file.offset:,} has", limit, given)
+            raise too_long(f"{name}: the line or record at byte {file.offset:,} has", limit, given)
         lines += records.lines if isinstance(records, Cut) else len(records)
         # For a longer record, double the search range, but not beyond the limit.
         chunks = 1 if file.position > begin else min(2 * chunks, limit // file.CHUNK + 2)

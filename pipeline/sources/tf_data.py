@@ -53,7 +53,7 @@ def tf_data(
     """
     library = needs("tensorflow", "tf_data")
     if not isinstance(dataset, library.data.Dataset):
-        hint = "; an iterator is read once: pass what it is of" if hasattr(dataset, "__next__") else ""
+        hint = "; an iterator is read once: pass the dataset that it comes from" if hasattr(dataset, "__next__") else ""
         raise TypeError(f"tf_data: a {type(dataset).__name__} is not a tf.data.Dataset{hint}")
     known = int(dataset.cardinality())
     index, count = parse_shard(shard, known if known >= 0 else sys.maxsize, "elements")
@@ -67,7 +67,7 @@ class _Stream(Parts):
     names: Sequence[str] = ("",)
     of_files = False
     most = MANY
-    no_state = "the source is a tf.data.Dataset, whose iterators cannot say where they are"
+    no_state = "the source is a tf.data.Dataset, whose iterators do not report their position"
 
     def __init__(self, library: Any, dataset: Any, batched: bool) -> None:
         spec = dataset.element_spec

@@ -108,7 +108,7 @@ def _opened(names: Sequence[str], dtype: np.dtype[Any] | None) -> list[TokenFile
     odd = next((each for each in files if each.dtype != first.dtype), None)
     if odd is not None:
         text = f"tokens: '{first.name}' holds {first.dtype} and '{odd.name}' {odd.dtype}: read them as two datasets"
-        raise invalid(f"{text} and join these by pipeline.mix or concatenate")
+        raise invalid(f"{text} and join these with pipeline.mix or concatenate")
     return files
 
 
@@ -151,7 +151,7 @@ class _Rows(_Tokens):
         begin, end = full * self._stride, (full - 1) * self._stride + needed if full else 0
         more = not self._whole and end < file.count and begin + self._labels < file.count
         if not full and not more:
-            raise invalid(f"tokens: '{file.name}' has {file.count:,} tokens, and so no row: leave it out")
+            raise invalid(f"tokens: '{file.name}' has {file.count:,} tokens, too few for a row: leave it out")
         return full + more
 
     def gatherer(self) -> tuple[Gathers, Any] | None:

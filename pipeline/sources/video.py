@@ -135,7 +135,7 @@ class _Clips(FileTable):
     def _rate(self, name: str, head: Head) -> Fraction:
         rate = head.fps if self._fps is None else self._fps
         if rate is None:
-            raise invalid(f"video: '{name}' does not tell its frames per second: pass fps=")
+            raise invalid(f"video: '{name}' does not state its frame rate: pass fps=")
         return rate
 
     def _counts(self, names: Sequence[str]) -> list[int]:

@@ -95,9 +95,8 @@ class VideoFile:
             late = self._begin * stream.time_base - Fraction(self._file.start_time or 0, self._library.time_base)
             duration = Fraction(self._file.duration, self._library.time_base) - late
         else:
-            raise invalid(
-                f"video: '{self._name}' does not tell its duration: write it again, such as by ffmpeg -c copy"
-            )
+            text = f"video: '{self._name}' does not state its duration"
+            raise invalid(f"{text}: write it again, for example with ffmpeg -c copy")
         return Head(duration, stream.average_rate or stream.guessed_rate, (height, width))
 
     def read(self, times: Sequence[Fraction], frames: NDArray[np.uint8], found: NDArray[np.float64]) -> None:

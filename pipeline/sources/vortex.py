@@ -75,7 +75,7 @@ class _Rows(TakenRows, FileTable):
         for name, (schema, _) in zip(names, heads, strict=True):
             if columns_of(schema) != columns_of(first):
                 text = f"vortex: '{name}' has other columns than '{names[0]}': {_shown(schema)} and {_shown(first)}"
-                raise invalid(f"{text}. Read them as two datasets, and join these by pipeline.mix or concatenate")
+                raise invalid(f"{text}. Read them as two datasets, and join these with pipeline.mix or concatenate")
         FileTable.__init__(self, names, [count for _, count in heads])
         TakenRows.__init__(self, "vortex", f"vortex: {names[0]}", first, choice)
         self._starts = self._ends - np.diff(self._ends, prepend=0)

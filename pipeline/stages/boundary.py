@@ -77,7 +77,7 @@ class ToBoundary:
         columns = [batch] if nest is None else nest.flatten(batch)
         if self._seen is not None and len(self._seen) != len(columns):
             have = f"{len(self._seen)} components, and the batch has {len(columns)}"
-            raise invalid(f"load_state_dict: the state is damaged: it tells of {have}")
+            raise invalid(f"load_state_dict: the state is damaged: it has {have}")
         wide = [self._longer(i, *each, boundary) for i, each in enumerate(zip(names, columns, strict=True))]
         return wide[0] if nest is None else nest.pack(wide)
 
@@ -90,8 +90,8 @@ class ToBoundary:
             if not seen.is_padded and seen.padded:
                 raise invalid(
                     f"bucket: pad_to_boundary=True: component {name!r} has shape {list(column.shape[1:])} in all "
-                    "examples so far. It was padded in a batch before, as their length was the same. Name the "
-                    "components to pad, such as pad={'tokens': 0}"
+                    "examples so far, so it is not padded. An earlier batch padded it, because its size was the length "
+                    "of the examples. Name the components to pad, such as pad={'tokens': 0}"
                 )
             if not seen.is_padded:
                 return column

@@ -30,9 +30,9 @@ def check_function(what: str, function: Any, makes: str = "an example", many: bo
         raise TypeError(f"{what} must be callable, not {function!r:.80}")
     for call in (function, type(function).__call__):
         if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
-            raise TypeError(f"{what} must return {makes}, and {function!r:.80} is async: nobody awaits it here")
+            raise TypeError(f"{what} must return {makes}, but {function!r:.80} is async and would never be awaited")
         if not many and inspect.isgeneratorfunction(call):
-            raise TypeError(f"{what} must return {makes}, and {function!r:.80} yields: it would give a generator")
+            raise TypeError(f"{what} must return {makes}, but {function!r:.80} uses yield and would return a generator")
     _check_takes_one(what, function)
 
 
@@ -64,8 +64,8 @@ def _check_takes_one(what: str, function: Any) -> None:
         takes.bind(None)
     except TypeError:
         needed = [each for each in takes.parameters.values() if each.default is each.empty]
-        hint = "" if len(needed) < 2 else ": the parts of an example come as one, such as a tuple"
-        raise TypeError(f"{what} must take one argument, and {function!r:.80} takes {takes}{hint}") from None
+        hint = "" if len(needed) < 2 else ": an example is one argument, such as a tuple"
+        raise TypeError(f"{what} must take one argument, but {function!r:.80} takes {takes}{hint}") from None
 
 
 def name_of(function: Any) -> str:

@@ -303,7 +303,7 @@ def _refuse_mixed(values: list[Any], where: str) -> None:
     one, other = (_called(values[i]) for i in (0, odd))
     if "None" in (one, other):
         missing, kind = (0, other) if one == "None" else (odd, one)
-        error = TypeError(f"{where} is None, and {kind} in other examples: fill in what is missing, or leave it out")
+        error = TypeError(f"{where} is None, but {kind} in other examples: fill in missing values, or leave it out")
         vars(error)["alone"] = True
         raise _odd(error, missing)
     raise _odd(TypeError(f"{where} is {one} in one example and {other} in another"), odd)
@@ -357,7 +357,7 @@ def refuse_none(array: Any, value: Any, where: str) -> None:
         kinds = set(map(type, array.flat))
         if type(None) in kinds and not kinds <= {type(None), str, bytes}:
             raise TypeError(
-                f"{where} is a list of numbers with None: {value!r:.60}; fill in what is missing, or wrap the list in "
+                f"{where} is a list of numbers with None: {value!r:.60}; fill in missing values, or wrap the list in "
                 "pipeline.ListValue, which keeps it as an object"
             )
 
@@ -398,7 +398,7 @@ def refuse_masks(value: Any, where: str) -> None:
 
 
 def _differ_in_shape(value: Any, where: str) -> InvalidArgumentError:
-    text = f"{where} is a list, and its items differ in shape, so that they make no array: {value!r:.60}"
+    text = f"{where} is a list whose items differ in shape, so it cannot become an array: {value!r:.60}"
     return invalid(f"{text}. Use a tuple for the components of an example")
 
 
@@ -419,7 +419,7 @@ def exact(array: Any, given: Any, where: str) -> Any:
     lost = next((each for each, kept in zip(numbers.flat, whole, strict=True) if kept and float(each) != each), None)
     if lost is None:
         return array
-    raise invalid(f"{where}: float64 does not hold all digits of the integer {lost}, and no other dtype all numbers")
+    raise invalid(f"{where}: float64 cannot represent the integer {lost} exactly, and no other dtype holds all numbers")
 
 
 def _shapes_differ(arrays: list[Any], where: str, hint: str) -> Exception:

@@ -578,7 +578,7 @@ class Crewed(Maker):
                 return self._tasks(segment, block)
             if isinstance(refused, ResourceExhaustedError):
                 raise
-            refusal = AbortedError(None, None, f"the workers took no more work: {named(refused)}")
+            refusal = AbortedError(None, None, f"the workers accepted no more calls: {named(refused)}")
             refusal.__cause__ = refused
             return [failed(refusal)]
         task = Task(block, future, cancelled)
@@ -646,7 +646,7 @@ class Crewed(Maker):
         if future.cancelled():  # another stage has shut down its part of the executor
             if task.cancelled < _CANCELLED:
                 return self._tasks(segment, _alone(block), task.cancelled + 1)
-            text = f"the workers cancelled the same work {_CANCELLED + 1} times"
+            text = f"the workers cancelled the same call {_CANCELLED + 1} times"
             return [failed(AbortedError(None, None, text))]
         error = future.exception()
         if error is not None:

@@ -118,7 +118,7 @@ class Each(OneForOne):
 
     def no_state(self) -> str | None:
         if not self.ordered and self.workers is not None:
-            return "with ordered=False the order depends on time, and there is no state to return to"
+            return "with ordered=False the order depends on timing, so no state can bring it back"
         return super().no_state()
 
     def options(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class Each(OneForOne):
         if self.source.timed:
             return NoDraws("the batches of batch(max_wait=...) depend on time: call it in a function before batch")
         if run.hosts and self._seed.drawn:
-            return NoDraws(f"each host of shard would draw other numbers: pass seed= to {self.kind}({self.name})")
+            return NoDraws(f"each host of shard would draw different numbers: pass seed= to {self.kind}({self.name})")
         which = int(mix_outputs(run.path, self._number, 1)[0])
         return (*run.seeds.pair(self._seed), run.epoch, which)
 
@@ -206,7 +206,7 @@ def neighbours(node: Each, count: int | None = None) -> tuple[list[Each], Node]:
         found.insert(0, source)
         source = source.source
     if count is not None and len(found) != count:
-        raise invalid(f"load_state_dict: the state is damaged: it is of {count} functions, and there are {len(found)}")
+        raise invalid(f"load_state_dict: the state is damaged: it has {count} functions, but there are {len(found)}")
     return found, source
 
 

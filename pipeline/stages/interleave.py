@@ -106,9 +106,9 @@ class Nested:
         made = block.values.first()
         node = made._node if isinstance(made, Recipe) else made
         if not isinstance(node, Node):
-            raise invalid(f"interleave: expected a dataset of datasets, and an element is {made!r:.80}")
+            raise invalid(f"interleave: expected a dataset of datasets, but an element is {made!r:.80}")
         if self._run.hosts and self._seed.drawn and _draws(node):
-            text = "interleave: each host of shard would draw other numbers: pass seed= in the datasets of the function"
+            text = "interleave: each host of shard would draw different numbers: pass seed= in the function's datasets"
             raise FailedPreconditionError(None, None, text)
         placed = arranged(node)
         return lambda which, at: opened(placed, self._run.derived(self._run.seeds.pair(self._seed), which), at)

@@ -89,7 +89,7 @@ class Mix(Node):
         slots, count = notes.slots(), len(notes.inputs)
         given, last = ([], -1) if state is None else state
         if len(given) > count:
-            raise invalid("load_state_dict: the state is damaged: it is of a mix with more inputs")
+            raise invalid("load_state_dict: the state is damaged: it belongs to a mix with more inputs")
         places = [*given, *[_UNREAD] * (count - len(given))]  # for added inputs
         numbers = np.array([[whole(each) for each in place[:4]] for place in places], np.int64)
         schedule = notes.in_effect(self.schedule, run.epoch)

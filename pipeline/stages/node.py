@@ -218,7 +218,7 @@ class Node:
             InvalidArgumentError: This step's elements are neither the summed ones nor batches of them.
         """
         text = f"{self.kind} comes after it: only batch(n) without pad= or collate=, and prefetch, may"
-        raise invalid(f"checksum: {text}; write .checksum() behind {self.kind}")
+        raise invalid(f"checksum: {text}; write .checksum() after {self.kind}")
 
 
 class OneInput(Node):

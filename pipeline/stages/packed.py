@@ -113,7 +113,7 @@ class Documents:
         if how.long == "drop":
             return None
         if how.long == "error":
-            text = f"{name()} has length {length:,}, and a row {how.length:,}"
+            text = f"{name()} has length {length:,}, but a row {how.length:,}"
             raise invalid(f"pack: {text}: pass long='split', 'truncate' or 'drop'")
         return {name: array[: how.length] for name, array in fields.items()}
 
@@ -129,9 +129,7 @@ class Documents:
             return {BARE: example}
         fields = example if isinstance(example, dict) else {BARE: example}
         if taken := sorted(self._added & fields.keys()):
-            raise invalid(
-                f"pack: an example has the field {taken[0]!r}, which is the name of what pack adds: rename it"
-            )
+            raise invalid(f"pack: an example has the field {taken[0]!r}, but pack adds one with this name: rename it")
         arrays = {name: native(full_array(value, f"pack: {name!r}")) for name, value in fields.items()}
         lengths = {name: len(array) if array.ndim else -1 for name, array in arrays.items()}
         if -1 in lengths.values() and not isinstance(example, dict):
@@ -299,7 +297,7 @@ def _check_alike(name: str, first: NDArray[Any], array: NDArray[Any]) -> None:
         raise TypeError(f"pack: {name!r} has dtype {first.dtype} in one example and {array.dtype} in another")
     if array.shape[1:] != first.shape[1:]:
         shapes = f"{list(first.shape[1:])} in one example and {list(array.shape[1:])} in another"
-        raise invalid(f"pack: what {name!r} is a sequence of has shape {shapes}")
+        raise invalid(f"pack: the items of {name!r} have shape {shapes}")
 
 
 def _filler(name: str, array: NDArray[Any], how: Packing) -> NDArray[Any]:

@@ -244,7 +244,7 @@ class Threads:
         """Raise if no thread is left to fill the queue."""
         self._clock.check()
         if os.getpid() != self._pid:
-            text = f"{self._clock.name}: its prefetch thread is not in this process, which was forked from another one"
+            text = f"{self._clock.name}: its prefetch thread does not exist in this process, which was forked"
             raise FailedPreconditionError(None, None, text)
 
     def get(self, timeout: float, found: list[Any] | deque[Any]) -> bool:

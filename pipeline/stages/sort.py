@@ -19,7 +19,7 @@ from pipeline.stages.steps import MapStep, Named, called_with_each
 from pipeline.stages.stream import Maker, Rest, Stream, Unit, whole
 from pipeline.tracebacks import from_handler
 
-_NO_DRAWS = NoDraws("the key of sort must not draw: draw in a map before it")
+_NO_DRAWS = NoDraws("the key of sort must not draw random numbers: draw them in a map before it")
 
 # Examples per block: small, so `close` can interrupt a run with slow ones.
 _AT_ONCE = 128
@@ -68,7 +68,7 @@ class Key(MapStep):
     """Calls the key function."""
 
     def returned_none(self) -> ValueError:
-        return ValueError(f"{self.name} returned None, by which nothing can be sorted")
+        return ValueError(f"{self.name} returned None, which cannot be sorted")
 
 
 class Sorting(Maker):
@@ -135,7 +135,7 @@ class Sorting(Maker):
         except _Pair as pair:
             both = " and ".join(f"{keys[i]!r:.80} for {self._named(block, i)}" for i in sorted(pair.places))
             return invalid(f"sort: {self._key.name} returned {both}, which cannot be compared: {error}")
-        return invalid(f"sort: what {self._key.name} returned cannot be compared: {error}")
+        return invalid(f"sort: the values returned by {self._key.name} cannot be compared: {error}")
 
 
 class _Pair(Exception):

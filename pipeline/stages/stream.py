@@ -355,13 +355,13 @@ def unknown_in(state: Any) -> str | None:
 
 def cannot_wait() -> FailedPreconditionError:
     """Return the error for a timeout that cannot be kept, because no thread prepares elements."""
-    text = "next(timeout=): the dataset makes elements in your own thread: end it with .prefetch(1)"
+    text = "next(timeout=): the dataset makes elements in your own thread: add .prefetch(1) at its end"
     return FailedPreconditionError(None, None, text)
 
 
 def shorter() -> StateMismatchError:
     """Return the error for an input shorter than a state's position."""
-    text = "the input ends before the place where the state was saved: it has fewer examples than then"
+    text = "the input ends before the saved position: it has fewer examples than when the state was saved"
     return StateMismatchError([("examples", None, None)], text)
 
 

@@ -123,7 +123,7 @@ class Auto(Workers):
         """Call functions in the submitting thread from now on, because an error prevents workers."""
         if self.is_empty:
             return
-        logs.logger("pipeline.workers").warning("%s goes on without workers: %s", self._name, error)
+        logs.logger("pipeline.workers").warning("%s continues without workers: %s", self._name, error)
         self._judge.refuse_all()
         self._chosen.processes = None
         self._change(AtOnce())

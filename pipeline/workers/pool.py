@@ -255,7 +255,7 @@ class WorkerPool:
 
     def lose(self, thread: WorkerThread, error: BaseException) -> None:
         """Fail all calls after an unexpected error in a thread."""
-        broken = BrokenWorkers(f"the thread that sees to a worker ended: {named(error)}")
+        broken = BrokenWorkers(f"the thread that manages a worker ended: {named(error)}")
         broken.__cause__ = error
         with self._lock:
             if thread in self._threads:

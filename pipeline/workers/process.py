@@ -47,8 +47,8 @@ os.register_at_fork(after_in_child=_forget)
 UNGUARDED = 121
 
 _GUARD = (
-    'A worker imports the program: what the program does belongs under `if __name__ == "__main__":`. What the worker '
-    "printed says more"
+    'Workers import the program, so its main part belongs under `if __name__ == "__main__":`. The output of the '
+    "worker may say more"
 )
 
 
@@ -57,7 +57,7 @@ def _unguarded() -> str:
     program = getattr(sys.modules.get("__main__"), "__file__", None) or "the program"
     return (
         f'{program} has no `if __name__ == "__main__":`, so each worker process runs the whole program once more, and '
-        "would start workers in turn. Put all but imports and definitions under that line:\n\n"
+        "would start workers in turn. Put everything except imports and definitions under that line:\n\n"
         '    if __name__ == "__main__":\n        main()\n'
     )
 

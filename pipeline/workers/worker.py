@@ -57,7 +57,7 @@ class Rest(NamedTuple):
 
 
 _UNDER_GUARD = (
-    '. Workers do not run what is under `if __name__ == "__main__":`: define functions and classes above that line'
+    '. Workers do not run the code under `if __name__ == "__main__":`: define functions and classes above that line'
 )
 
 

@@ -265,5 +265,5 @@ print(json.dumps(said), flush=True)
 def test_an_iterable_dataset_in_a_group():
     one, two = in_group(DATASETS, 2, ACCELERATE_USE_CPU="true")
     assert sorted(np.concatenate(one["dispatched"] + two["dispatched"]).tolist()) == list(range(24))
-    assert "Accelerate shares out the datasets" in one["error"]
-    assert "Accelerate shares out the datasets" in two["error"]
+    assert "Accelerate splits the datasets" in one["error"]
+    assert "Accelerate splits the datasets" in two["error"]

@@ -180,12 +180,12 @@ RAISES = {
     "a generator in two places": (
         lambda _: pipeline.zip(*[pipeline.dataset(stream())] * 2),
         ValueError,
-        "it is read in two places; pass a list",
+        "but is read in two places; pass a list",
     ),
     "torch's DataLoader around batches": (
         lambda _: looped(of_torch(numbers().batch(2), batch_size=2)),
         TypeError,
-        "gives batches: pass batch_size=None there, or use pipeline.torch.DataLoader(dataset)",
+        "pass batch_size=None to it, or use pipeline.torch.DataLoader(dataset)",
     ),
     "torch's DataLoader around IterableDataset": (
         lambda _: looped(of_torch(batches_for_torch())),
@@ -273,10 +273,10 @@ RAISES = {
     "a function of two arguments": (
         lambda _: pipeline.arrays((np.ones(2), np.ones(2))).map(lambda x, y: x),
         TypeError,
-        "the parts of an example come as one, such as a tuple",
+        "an example is one argument, such as a tuple",
     ),
-    "an async function": (lambda _: numbers().map(waits), TypeError, "is async: nobody awaits it here"),
-    "a generator for map": (lambda _: numbers().map(lambda n: (yield n)), TypeError, "yields"),
+    "an async function": (lambda _: numbers().map(waits), TypeError, "is async and would never be awaited"),
+    "a generator for map": (lambda _: numbers().map(lambda n: (yield n)), TypeError, "uses yield"),
     "Python's queue": (lambda _: pipeline.dataset(queue.Queue()), TypeError, "use a pipeline.FIFOQueue"),
     "columns of unequal lengths": (
         lambda _: pipeline.dataset({"x": np.ones(3), "y": np.ones(4)}),
@@ -297,7 +297,7 @@ RAISES = {
     "a share without a seed": (
         lambda _: numbers().shuffle().shard(0, 2),
         ValueError,
-        "shuffle has no seed, so each host would draw another order",
+        "shuffle has no seed, so each host would draw its own order",
     ),
     "a source's share without a seed": (
         lambda _: pipeline.arrays(np.ones(4), shuffle=True, shard=(0, 2)),
@@ -352,10 +352,10 @@ def test_is_an_error(name, tmp_path):
     assert message in str(failed.value)
 
 
-TWICE = "a second loop over this dataset gives the same order again. For another order in each epoch write `for i in"
-ONE_FILE = "shuffle=True orders files, and there is one, so it changes nothing: add .shuffle(10_000, seed=1)"
+TWICE = "a second loop over this dataset gives the same order again. For a new order in each epoch write `for i in"
+ONE_FILE = "shuffle=True orders files, but there is only one, so it changes nothing: add .shuffle(10_000, seed=1)"
 
-SPLIT = "take and skip behind shuffle choose other examples in each epoch, so that training sees those that you"
+SPLIT = "take and skip after shuffle choose different examples in each epoch, so training sees your validation"
 
 # Warnings, given once: the program, and the warning's text.
 WARNS = {
@@ -381,19 +381,19 @@ WARNS = {
     "the same with break": (lambda _: [list(itertools.islice(SHUFFLED, 4)) for _ in range(3)], TWICE),
     "batch before shuffle": (
         lambda _: looped(numbers().batch(2).prefetch(1).shuffle(5, seed=1)),
-        "shuffle behind batch keeps the same examples together in every epoch: write shuffle before batch",
+        "shuffle after batch keeps the same examples together in every epoch: write shuffle before batch",
     ),
     "repeat before shuffle": (
         lambda _: looped(numbers().repeat(2).shuffle(5, seed=1)),
-        "shuffle behind repeat mixes epochs, so that some examples come twice before others come once",
+        "shuffle after repeat mixes epochs, so some examples appear twice before others appear once",
     ),
     "random numbers in a cache": (
         lambda _: looped(numbers().map(noisy, seed=1).cache().repeat(2)),
-        "cache keeps what noisy has drawn in the first epoch, for all later ones: write cache before map",
+        "cache keeps the random draws of noisy in the first epoch for all later ones: write cache before map",
     ),
     "an order in a cache": (
         lambda _: [looped(ORDERED.epoch(i)) for i in range(3)],
-        "cache keeps the order of the first epoch, for all later ones: write cache before shuffle",
+        "cache keeps the order of the first epoch for all later ones: write cache before shuffle",
     ),
     "validation by skip of a shuffle": (
         lambda _: [looped(SKIPPED.epoch(i)) for i in range(3)],
@@ -411,7 +411,7 @@ WARNS = {
     ),
     "a new iterator in each step": (
         lambda _: [next(iter(STEPS)) for _ in range(5)],
-        "range: each iter(dataset) begins again, and gave the same first element twice: keep one iterator",
+        "range: each iter(dataset) begins again, so you got the same first element twice: keep one iterator",
     ),
     "a list's arrays that are changed": (
         lambda _: looped(pipeline.dataset([np.zeros(2), np.ones(2)]).shuffle(seed=1).map(adds_one).repeat(2)),
@@ -427,15 +427,15 @@ WARNS = {
     ),
     "a batch that is never full": (
         lambda _: looped(numbers().batch(20, drop_remainder=True)),
-        "fill no batch and are dropped. To get them too, leave out drop_remainder=True",
+        "do not fill a batch and are dropped. To get them too, leave out drop_remainder=True",
     ),
     "examples that all fail": (
         lambda _: looped(FAILING, 2),
-        "no element is left: on_error='skip' left out 10 examples, the first with ValueError: bad number 0",
+        "no element is left: on_error='skip' skipped 10 examples, the first because of ValueError: bad number 0",
     ),
     "examples that all fail in workers": (
         lambda _: looped(numbers().map(fails, workers=2, on_error="skip").batch(2)),
-        "no element is left: on_error='skip' left out 10 examples, the first with ValueError: bad number 0",
+        "no element is left: on_error='skip' skipped 10 examples, the first because of ValueError: bad number 0",
     ),
     "a filter that drops all": (
         lambda _: looped(pipeline.dataset(stream).map(str).filter(str.isalpha).batch(2)),
@@ -455,7 +455,7 @@ WARNS = {
     ),
     "a skip of a shuffle without a seed": (
         lambda _: looped(numbers().shuffle().skip(8)),
-        "list: shuffle without a seed has another order in each dataset, so that skip here and take there have",
+        "list: shuffle without a seed has a different order in each dataset, so skip here and take there share",
     ),
     "the same in epochs": (
         lambda _: [looped(UNSEEDED.epoch(i)) for i in range(3)],
@@ -492,7 +492,7 @@ WARNS = {
     ),
     "an iterator that has ended": (
         lambda _: looped(iter(numbers()), 2),
-        "this iterator has ended, and has no more elements",
+        "this iterator has ended and has no more elements",
     ),
 }
 UNSEEDED = numbers().shuffle().skip(8)
@@ -632,7 +632,7 @@ def test_is_no_mistake(name, tmp_path, caplog):
 
 def test_a_cache_keeps_the_draws_of_a_functions_own_generator(caplog):
     looped(numbers().map(kept_draws).cache().repeat(2))
-    assert any("cache keeps what kept_draws has drawn in the first epoch" in text for text in caplog.messages)
+    assert any("cache keeps the random draws of kept_draws in the first epoch" in text for text in caplog.messages)
 
 
 def test_iterators_that_each_give_the_first_element(caplog):
@@ -641,7 +641,7 @@ def test_iterators_that_each_give_the_first_element(caplog):
         for _ in range(6):
             next(iter(data))
     (text,) = [text for text in caplog.messages if "begins again" in text]
-    assert text.endswith("each iter(dataset) begins again, and gave the same first element twice: keep one iterator")
+    assert text.endswith("each iter(dataset) begins again, so you got the same first element twice: keep one iterator")
 
 
 @pytest.mark.parametrize("data", ["data", "data.shard(of.id, of.num_workers)"])

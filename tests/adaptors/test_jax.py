@@ -208,7 +208,7 @@ def test_64_bits(jax, caplog):
     [record] = caplog.records
     assert record.name == "pipeline.batches"
     assert record.getMessage().endswith(
-        ": as jax_enable_x64 is not set, JAX changes id from int64 to int32, big from uint64 to uint32, "
+        ": jax_enable_x64 is not set, so JAX converts id from int64 to int32, big from uint64 to uint32, "
         "value from float64 to float32"
     )
 
@@ -261,11 +261,11 @@ def test_dtypes(jax):
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (b"word", "holds strings, which JAX does not take: make numbers of them, or leave it out"),
-        ("word", "holds strings, which JAX does not take: make numbers of them, or leave it out"),
+        (b"word", "holds strings, which JAX does not accept: convert them to numbers, or leave it out"),
+        ("word", "holds strings, which JAX does not accept: convert them to numbers, or leave it out"),
         (
             np.datetime64("2020-01-01"),
-            "is of dtype datetime64[D], which JAX does not take: make numbers of it, such as",
+            "is of dtype datetime64[D], which JAX does not accept: convert it, for example",
         ),
     ],
     ids=["bytes", "str", "date"],
@@ -289,14 +289,14 @@ def test_batches_of_other_structures_later(jax, caplog):
     with caplog.at_level(logging.WARNING, "pipeline"):
         batches = iter(loader)
         got = [next(batches) for _ in range(4)]
-        with raises(TypeError, "component 'a' holds strings, which JAX does not take"):
+        with raises(TypeError, "component 'a' holds strings, which JAX does not accept"):
             next(batches)
     assert all(isinstance(array, jax.Array) for batch in got for array in jax.tree.leaves(batch))
     assert [str(array.dtype) for batch in got for array in jax.tree.leaves(batch)] == [
         *("int32", "int32", "int32"),
         *("float32", "int32", "int32", "float32", "int32"),
     ]
-    assert [record.getMessage().partition("JAX changes ")[2] for record in caplog.records] == [
+    assert [record.getMessage().partition("JAX converts ")[2] for record in caplog.records] == [
         "b from int64 to int32",
         "a/0 from float64 to float32",
         "0 from float64 to float32",
@@ -305,10 +305,10 @@ def test_batches_of_other_structures_later(jax, caplog):
 
 def test_lists_that_are_no_arrays(jax):
     chats = [{"chat": pipeline.ListValue([[1], [2, 3]])}]
-    with raises(TypeError, "component 'chat' is of dtype object, which JAX does not take: make numbers of it"):
+    with raises(TypeError, "component 'chat' is of dtype object, which JAX does not accept: convert it"):
         next(iter(pipeline.jax.DataLoader(pipeline.dataset(chats).batch(1))))
     one = pipeline.dataset(chats).batch(1, collate=lambda rows: {"chat": rows[0]["chat"]})
-    with raises(TypeError, "component 'chat' is of dtype object, which JAX does not take: make numbers of it"):
+    with raises(TypeError, "component 'chat' is of dtype object, which JAX does not accept: convert it"):
         next(iter(pipeline.jax.DataLoader(one)))
 
 

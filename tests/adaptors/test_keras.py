@@ -150,7 +150,7 @@ def test_what_cannot_be_read_again(keras):
     once = Noted(keras, pipeline.batch(generated(), 4), steps=10)
     network(keras).fit(once.dataset, epochs=1, verbose=0)
     assert once.epochs(10)(1) == [list(range(40))]
-    with raises(pipeline.OutOfRangeError, "the input is at its end after 0 batches of this epoch"):
+    with raises(pipeline.OutOfRangeError, "the input ended after 0 batches of this epoch"):
         network(keras).fit(once.dataset, epochs=1, verbose=0)
     with pytest.raises(TypeError, match="not known: pass steps="):
         pipeline.keras.PyDataset(pipeline.dataset(generated).batch(4))
@@ -174,7 +174,7 @@ def test_an_error_is_raised_once_in_an_epoch(keras, asked_again):
         with raises(OSError, "the disk is gone"):
             data[2]
         for _ in range(asked_again):
-            with raises(pipeline.FailedPreconditionError, "this epoch of Keras was ended by OSError: the disk is gone"):
+            with raises(pipeline.FailedPreconditionError, "this Keras epoch was ended by OSError: the disk is gone"):
                 data[2]
 
 
@@ -257,7 +257,7 @@ def test_the_initial_epoch_has_its_order(keras, first):
     assert noted.epochs(10)(4 - first) == plain[first:]
     noted.dataset.set_epoch(3)
     assert noted.dataset[0][1].tolist() == plain[3][:4]
-    with pytest.raises(ValueError, match="with steps= the epochs of Keras are not those of the dataset"):
+    with pytest.raises(ValueError, match="with steps=, Keras's epochs are not those of the dataset"):
         pipeline.keras.PyDataset(pairs(), steps=3).set_epoch(1)
 
 
@@ -346,7 +346,7 @@ def test_what_batches_may_be(keras):
     with raises(TypeError, "Keras takes batches (x,), (x, y) or (x, y, sample_weight), or dicts with x= and y= of"):
         four[0]
     words = pipeline.keras.PyDataset(pipeline.dataset([{"x": 1.0, "word": "a"}] * 8).batch(4), x="word", y="x")
-    with raises(TypeError, "component '0' holds strings, which Keras does not take: make numbers of them, or leave it"):
+    with raises(TypeError, "component '0' holds strings, which Keras does not accept: convert them to numbers, or"):
         words[0]
     large = pipeline.keras.PyDataset(pipeline.dataset([(1.0, 2**40)] * 8).batch(4))
     with raises(pipeline.InvalidArgumentError, "component '1' holds 1099511627776, for which the int32 that JAX makes"):
@@ -368,7 +368,7 @@ def test_batches_of_other_structures_later(keras):
     assert sorted(inputs) == ["more", "x"]
     assert target.tolist() == [0, 0]
     assert [[float(number) for number in part] for part in batches[2]] == [[1.0], [0.0]]
-    with raises(TypeError, "component '0' holds strings, which Keras does not take: make numbers of them, or leave it"):
+    with raises(TypeError, "component '0' holds strings, which Keras does not accept: convert them to numbers, or"):
         batches[3]
 
 
@@ -379,11 +379,11 @@ def test_workers_of_keras_are_refused(keras):
     dataset.workers = 1
     dataset.use_multiprocessing = False
     assert (dataset.workers, dataset.use_multiprocessing) == (1, False)
-    with raises(ValueError, "workers=2: the dataset has threads and processes of its own: pass workers= to its map"):
+    with raises(ValueError, "workers=2: the dataset has its own threads and processes: pass workers= to its map"):
         dataset.workers = 2
-    with raises(ValueError, "use_multiprocessing=True: the dataset has threads and processes of its own"):
+    with raises(ValueError, "use_multiprocessing=True: the dataset has its own threads and processes"):
         dataset.use_multiprocessing = True
-    with raises(TypeError, "a PyDataset cannot be sent to another process: the dataset has threads"):
+    with raises(TypeError, "a PyDataset cannot be sent to another process: the dataset has its own threads"):
         pickle.dumps(dataset)
 
 

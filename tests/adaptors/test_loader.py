@@ -74,7 +74,7 @@ def test_what_cannot_be_read_again_is_read_on(caplog):
     assert list(loader) == [[4, 5, 6, 7], [8, 9, 10, 11]]
     assert not caplog.records
     assert list(loader) == []
-    assert "there is no other epoch of an iterator: pass the dataset" in caplog.text
+    assert "an iterator has only one epoch: pass the dataset" in caplog.text
 
 
 def test_the_next_epoch_may_begin_in_another_thread():
@@ -170,7 +170,7 @@ def test_states_and_epochs_of_batches_of_several_components(form, ahead):
         assert [next(one) for _ in range(taken)] == [next(two) for _ in range(taken)]
         assert loader.state_dict() == other.state_dict()
         loader.load_state_dict(other.state_dict())
-        with pytest.raises(FailedPreconditionError, match="another iter"):
+        with pytest.raises(FailedPreconditionError, match="a later iter"):
             next(one)
         assert list(loader) == list(two)
         assert next(two, None) is None
@@ -181,7 +181,7 @@ def test_other_iterators_and_epochs_that_are_set(ahead):
     loader = Texts(texts(rows=40), ahead)
     first, second = iter(loader), iter(loader)
     assert next(second) != next(second)
-    with pytest.raises(FailedPreconditionError, match="another iter"):
+    with pytest.raises(FailedPreconditionError, match="a later iter"):
         next(first)
     loader.set_epoch(7)  # in the middle, without effect
     assert len(list(second)) == 8

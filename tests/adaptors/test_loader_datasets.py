@@ -169,7 +169,7 @@ def test_a_source_that_is_read_once_is_read_on(caplog):
     assert joined(loader) == list(range(4, 20))
     with caplog.at_level(logging.WARNING, "pipeline.batches"):
         assert list(loader) == []
-    assert "there is no other epoch" in caplog.text
+    assert "there is only one epoch" in caplog.text
     with pytest.raises(FailedPreconditionError):
         loader.state_dict()
 
@@ -284,16 +284,16 @@ def test_a_state_goes_to_any_number_of_processes(name, ahead):
 @pytest.mark.parametrize(
     ("dataset", "reason"),
     [
-        (lambda: chain(seed=None), "without a seed each would draw another order. Pass seed= to shuffle"),
+        (lambda: chain(seed=None), "without a seed each would draw a different order. Pass seed= to shuffle"),
         (lambda: pipeline.arrays(np.arange(9), shuffle=True).batch(2), "Pass seed= to arrays"),
-        (lambda: pipeline.dataset(iter(range(9))).batch(2), "cannot be read from its start by each"),
+        (lambda: pipeline.dataset(iter(range(9))).batch(2), "only one process can read from its start"),
         (lambda: iter(chain()), "an iterator reads all of it. Pass the dataset"),
-        (lambda: pipeline.dataset([1, 2]).map(abs, workers=2, ordered=False).batch(1), "another order"),
+        (lambda: pipeline.dataset([1, 2]).map(abs, workers=2, ordered=False).batch(1), "in a different order"),
         (lambda: pipeline.dataset([1, 2]).batch(2, max_wait=1.0), "depend on time"),
     ],
 )
 def test_what_cannot_be_shared(dataset, reason):
-    with pytest.raises(FailedPreconditionError, match="cannot be shared out to 2 processes") as caught:
+    with pytest.raises(FailedPreconditionError, match="cannot be split between 2 processes") as caught:
         iter(Lists(dataset(), 0, (0, 2)))
     assert reason in str(caught.value)
     list(Lists(dataset(), 0, (0, 1)))

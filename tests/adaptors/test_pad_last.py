@@ -130,4 +130,4 @@ except pipeline.FailedPreconditionError as error:
         assert sorted(seen) == list(range(ROWS))
         assert {len(each[name]) for each in said} == {2}
         assert all(each[f"{name} total"] == [sum(range(ROWS)), ROWS] for each in said)
-    assert all("is one process's share already: leave out its shard" in each["error"] for each in said)
+    assert all("is already one process's shard: leave out .shard(...)" in each["error"] for each in said)

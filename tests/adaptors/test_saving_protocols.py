@@ -138,7 +138,7 @@ def test_a_state_of_an_iterator_that_another_has_replaced():
     second = iter(loader)
     next(second)
     for call in (first.save_state, first.get_state):
-        with pytest.raises(FailedPreconditionError, match="the state would be of that"):
+        with pytest.raises(FailedPreconditionError, match="the state would belong to that"):
             call()
     assert second.save_state() == loader.state_dict()
 

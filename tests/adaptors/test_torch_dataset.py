@@ -340,7 +340,7 @@ def test_what_is_no_dataset():
     with pytest.raises(TypeError, match=text):
         pt.dataset(3)
     for options in ({"shuffle": True}, {"seed": 1}, {"shard": (0, 2)}):
-        with pytest.raises(ValueError, match="a Stream decides its order and its share itself"):
+        with pytest.raises(ValueError, match="a Stream decides its order and its shards itself"):
             pt.dataset(Stream(), **options)
     with pytest.raises(ValueError, match="a DataLoader decides"):
         pt.dataset(torch.utils.data.DataLoader(Squares()), shuffle=True)

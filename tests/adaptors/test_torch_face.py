@@ -78,9 +78,9 @@ def test_what_is_not_known_is_none_or_an_error():
 
 def test_examples_by_number_are_refused():
     loader = pt.DataLoader(chain())
-    with pytest.raises(TypeError, match="no examples by number: index your own data"):
+    with pytest.raises(TypeError, match="cannot be indexed: index your own data"):
         loader.dataset[0]
-    with pytest.raises(TypeError, match="no examples by number"):
+    with pytest.raises(TypeError, match="cannot be indexed"):
         next(iter(torch.utils.data.DataLoader(loader.dataset, batch_size=4)))
     with pytest.raises(FailedPreconditionError, match="no order of examples: iterate over the loader"):
         iter(loader.sampler)
@@ -181,7 +181,7 @@ def test_a_state_saved_after_its_loop_with_the_number_of_that_epoch(number, capl
     with caplog.at_level(logging.INFO, "pipeline.batches"):
         rest = trained(other, number, 3)
     assert rest == [[], *epochs(3)[number + 1 :]]
-    assert f"saved after the end of epoch {number}, of which nothing is left" in caplog.text
+    assert f"saved at the end of epoch {number}, so no batches of it are left" in caplog.text
     later = pt.DataLoader(chain())
     later.load_state_dict(loader.state_dict())
     assert trained(later, number + 1, 3) == epochs(3)[number + 1 :]

@@ -143,22 +143,22 @@ class TestEnd:
             assert [value.tolist() for value in batches] == [[0, 1], [2, 3]]
             assert next(batches, None) is None
         assert batches.num_dropped == 1
-        assert "batch: the last 1 of 5 examples fill no batch and are dropped" in caplog.text
+        assert "batch: the last 1 of 5 examples do not fill a batch and are dropped" in caplog.text
 
     def test_no_batch_at_all_is_warned_of(self, caplog):
         assert list(batch(range(3), 4)) == []
-        assert "the last 3 of 3 examples fill no batch" in caplog.text
+        assert "the last 3 of 3 examples do not fill a batch" in caplog.text
 
     def test_an_ended_one_stays_ended_and_says_so(self, caplog):
         batches = batch(range(4), 2)
         assert len(list(batches)) == 2
         assert list(batches) == []
-        assert "has ended, and has no more elements: iter(dataset) gives another one" in caplog.text
+        assert "has ended and has no more elements: iter(dataset) makes a new one" in caplog.text
 
     def test_warnings_are_seen_without_a_handler(self):
         text = "import pipeline\nassert not list(pipeline.batch(range(3), 4))"
         done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-        assert "RuntimeWarning: batch: the last 3 of 3 examples fill no batch" in done.stderr
+        assert "RuntimeWarning: batch: the last 3 of 3 examples do not fill a batch" in done.stderr
 
     def test_smaller_final_batch(self):
         assert taken(batch(source(range(5)), 2, allow_smaller_final_batch=True)) == [[0, 1], [2, 3], [4]]

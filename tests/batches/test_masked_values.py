@@ -13,7 +13,7 @@ import pipeline
 pa = pytest.importorskip("pyarrow", reason="the extra arrow is not installed")
 
 MASKED = np.ma.masked_equal(np.arange(4.0), 2)
-TEXT = "has 1 of 4 values missing: fill them before, or leave out their rows"
+TEXT = "has 1 of 4 values missing: fill them in first, or leave out their rows"
 
 
 @pytest.mark.parametrize("options", [{}, {"dynamic_pad": True}, {"deterministic": True}], ids=str)
@@ -94,7 +94,7 @@ def test_nulls_that_a_function_returns():
 def test_blocks_of_examples(make, name, options):
     with pytest.raises(pipeline.InvalidArgumentError, match=f"^{name} {TEXT}"):
         list(pipeline.batch(iter([make(MASKED)]), 2, enqueue_many=True, **options))
-    with pytest.raises(pipeline.InvalidArgumentError, match="values missing: fill them before"):
+    with pytest.raises(pipeline.InvalidArgumentError, match="values missing: fill them in first"):
         list(pipeline.dataset([0]).map(lambda _: make(MASKED)).unbatch().batch(2))
 
 

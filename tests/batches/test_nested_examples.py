@@ -116,7 +116,7 @@ def test_buckets():
 
 
 def test_another_structure():
-    nested = "every example must be nested as the first one: "
+    nested = "every example must be nested like the first one: "
     inner = nested + "expected dict(b: *), got "
     for other, text in [
         ({"a": {"b": 1, "c": 2}}, inner + "a dict with the keys ['b', 'c']"),

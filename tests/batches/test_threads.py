@@ -372,7 +372,7 @@ class TestProducers:
         queue.close()
         with batch(queue, 2, deterministic=True) as batches:
             next(batches)
-            with pytest.raises(FailedPreconditionError, match="is a queue that others fill"):
+            with pytest.raises(FailedPreconditionError, match="is a queue filled by your program"):
                 batches.state_dict()
 
 

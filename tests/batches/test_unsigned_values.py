@@ -14,7 +14,7 @@ MIXED = {
     "2**63 after int64": ([np.int64(-1), np.uint64(2**63)], TypeError, INTEGERS),
     "-1 after uint8": ([np.uint8(200), -1], TypeError, INTEGERS),
     "int8 after uint8": ([np.uint8(200), np.int8(-1)], TypeError, INTEGERS),
-    "numbers of Python": ([2**63 + 1, -1], (TypeError, ValueError), f"no other dtype all numbers|{INTEGERS}"),
+    "numbers of Python": ([2**63 + 1, -1], (TypeError, ValueError), f"no other dtype holds|{INTEGERS}"),
 }
 
 

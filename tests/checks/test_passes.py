@@ -35,7 +35,7 @@ def test_what_does_not_apply_has_a_reason():
         "length": "the dataset has no known length",
         "index": "the dataset has no random access",
         "workers": "no step calls a function of yours that workers may call",
-        "hosts": "shard: shuffle has no seed, so each host would draw another order; give it a seed",
+        "hosts": "shard: shuffle has no seed, so each host would draw its own order; give it a seed",
     }
 
 

@@ -84,8 +84,8 @@ def answers(said):
 @pytest.mark.parametrize(
     ("said", "text"),
     [
-        (b"SSH-2.0-OpenSSH_9.9\r\n", "what answers there is something else"),
-        (b"", "nothing was said there within 0.1 s"),
+        (b"SSH-2.0-OpenSSH_9.9\r\n", "the program that answers there is not Ray"),
+        (b"", "nothing answered there within 0.1 s"),
     ],
 )
 def test_an_address_of_something_else(monkeypatch, said, text):

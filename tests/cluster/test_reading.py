@@ -196,7 +196,7 @@ def test_a_program_that_leaves_the_cluster_meanwhile(cluster):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     left = "this process has left the Ray cluster"
-    ended = "has ended, with the program"  # Ray may then name the waiting call
+    ended = "ended with the program"  # Ray may then name the waiting call
     read, queue, *served = done.stdout.splitlines()
     assert re.match(f"False cluster.read: part 0.*: {left}$", read)
     assert re.match(f"False cluster.RemoteQueue .*: {left}$", queue)

@@ -68,7 +68,7 @@ def test_closing():
 
 def test_timeouts_lose_and_keep_nothing():
     queue = queue_of(2)
-    with pytest.raises(pipeline.DeadlineExceededError, match="there were not 1 rows within"):
+    with pytest.raises(pipeline.DeadlineExceededError, match="fewer than 1 rows arrived within"):
         queue.dequeue(timeout=0.01)
     with pytest.raises(pipeline.DeadlineExceededError, match="2 of 3 rows are in it"):
         queue.enqueue_many(rows(1, 2, 3), timeout=0.01)
@@ -337,7 +337,7 @@ def test_consumers_of_a_server_that_has_ended():
     [
         (lambda: served("bad", consumers=0), ValueError, "consumers must be at least 1"),
         (lambda: served(3), TypeError, "name must be a string"),
-        (lambda: served("taken"), pipeline.AlreadyExistsError, "'taken' is served already"),
+        (lambda: served("taken"), pipeline.AlreadyExistsError, "'taken' is already served"),
         (lambda: pipeline.cluster.consume("taken"), ValueError, r"'taken' needs shard=\(index, 2\)"),
         (lambda: pipeline.cluster.consume("taken", (2, 2)), ValueError, r"'taken' has 2 shares, got shard=\(2, 2\)"),
     ],

@@ -94,7 +94,7 @@ def test_nothing_to_read(capsys, tmp_path, form, name):
             out, err = capsys.readouterr()
             if form == "csv" and name == os.devnull:
                 assert (out, err.count("\n")) == ("", 1)
-                assert err.startswith(f"pipeline feed: csv: expected a line of names in '{path}'")
+                assert err.startswith(f"pipeline feed: csv: expected a header line in '{path}'")
                 continue
             what = "line with data" if form == "csv" else "example"
             assert (out, err) == ("", f"pipeline feed: {path}: no {what} in {where}\n")

@@ -114,7 +114,7 @@ def test_an_example_at_a_boundary_goes_right():
 
 
 def test_sizes_and_boundaries_fit():
-    with pytest.raises(ValueError, match="2 boundaries make 3 buckets, and 2 batch sizes are given"):
+    with pytest.raises(ValueError, match="2 boundaries need 3 batch sizes, got 2"):
         pipeline.dataset([]).bucket([1, 2], [1, 1])
 
 

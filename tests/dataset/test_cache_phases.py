@@ -54,7 +54,7 @@ class Cached:
             shutil.rmtree(each)
 
 
-@pytest.mark.filterwarnings("ignore:.*fill no batch")
+@pytest.mark.filterwarnings("ignore:.*do not fill a batch")
 @pytest.mark.parametrize("kept", ["memory", "folder"])
 @pytest.mark.parametrize("seed", [*range(20), *(pytest.param(i, marks=pytest.mark.slow) for i in range(20, 300))])
 def test_states_of_one_phase_load_in_the_others(seed, kept, tmp_path):

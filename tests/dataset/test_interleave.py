@@ -63,5 +63,5 @@ def test_files_found_on_the_way(tmp_path):
 
 
 def test_what_is_no_dataset():
-    with pytest.raises(ValueError, match="interleave: expected a dataset of datasets, and an element is 1"):
+    with pytest.raises(ValueError, match="interleave: expected a dataset of datasets, but an element is 1"):
         list(pipeline.interleave(pipeline.dataset([1])))

@@ -300,7 +300,7 @@ def test_what_has_no_state_says_so_instead_of_ending(name, strike):
         found = []
         with pytest.raises(error):
             found.extend(iterator)
-        with pytest.raises(FailedPreconditionError, match="the iterator was interrupted, and cannot continue: "):
+        with pytest.raises(FailedPreconditionError, match="the iterator was interrupted and cannot continue: "):
             next(iterator)
         assert list(iterator) == []
     assert len(found) < 9

@@ -17,7 +17,7 @@ REFUSED = {
     ),
     "shuffle all": (
         lambda: pipeline.dataset(range(10**12)).shuffle(),
-        "shuffle: of 1,000,000,000,000 elements at most 4,294,967,295 can be shuffled at once: give a buffer_size",
+        "shuffle: at most 4,294,967,295 elements can be shuffled at once, got 1,000,000,000,000: give a buffer_size",
     ),
     "prefetch": (lambda: NUMBERS.prefetch(10**12), "prefetch: n must be at most 2,147,483,647, got 1,000,000,000,000"),
     "repeat": (lambda: NUMBERS.repeat(2**62), r"repeat: 4,611,\S+ passes over 3 elements are more than .*leave out n"),

@@ -43,7 +43,7 @@ def test_not_after_the_first_element():
     with iter(NUMBERS) as numbers:
         state = numbers.state_dict()
         next(numbers)
-        with pytest.raises(pipeline.FailedPreconditionError, match="this iterator has begun"):
+        with pytest.raises(pipeline.FailedPreconditionError, match="this iterator has already begun"):
             numbers.load_state_dict(state)
         assert next(numbers) == 1
 

@@ -79,8 +79,8 @@ def test_members_of_archives(kind, tmp_path):
         (["a", 1], "is a list of strings and other values"),
         ([1, "a"], "is a list of strings and other values"),
         (["a", b"b"], "is a list of str and bytes"),
-        (["a", ["b"]], "its items differ in shape"),
-        ([["a", "b"], ["c"]], "its items differ in shape"),
+        (["a", ["b"]], "whose items differ in shape"),
+        ([["a", "b"], ["c"]], "whose items differ in shape"),
     ],
 )
 def test_what_is_no_array_of_texts(value, text):

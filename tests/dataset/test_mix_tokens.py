@@ -132,14 +132,14 @@ def test_shuffles_below_and_above(by):
 
 
 @pytest.mark.parametrize(("weights", "options", "text"), [
-    ([0, 0], {}, "mix: one weight at least must be above 0"),
+    ([0, 0], {}, "mix: at least one weight must be above 0"),
     ([1, float("nan")], {}, "mix: weights must be numbers of at least 0"),
     ([1, 2, 3], {}, "mix: expected 2 weights, one for each dataset"),
     ({"a": 1, "b": 2}, {}, "weights by name are for datasets by name"),
     ([(0, [1, 1]), (9, [1, 1]), (9, [1, 2])], {}, r"the phases of a schedule must ascend, got \[0, 9, 9\]"),
     ([(0, [1, 1]), (9, [1, 1]), (5, [1, 2])], {}, r"the phases of a schedule must ascend, got \[0, 9, 5\]"),
-    ([(5, [1, 1])], {}, "the first phase of a schedule starts at 0, got 5"),
-    ([(0, [1, 1]), (5, [0, 0])], {}, "mix: phase 1: one weight at least must be above 0"),
+    ([(5, [1, 1])], {}, "the first phase of a schedule must start at 0, got 5"),
+    ([(0, [1, 1]), (5, [0, 0])], {}, "mix: phase 1: at least one weight must be above 0"),
     ([(0, [1, 1]), (5, [1])], {}, "mix: phase 1: expected 2 weights"),
     ([(0, [1, 1]), (5,)], {}, r"a schedule is a list of \(start, weights\)"),
     ([(0, [1, 1]), (-5, [1, 1])], {}, "mix: the start of a phase must be"),

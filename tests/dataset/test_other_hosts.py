@@ -194,8 +194,8 @@ def test_steps_that_keep_to_one_host_are_named(step, source):
         with pytest.raises(pipeline.StateMismatchError) as caught:
             other.load_state_dict(state, allow={"shard"})
         assert str(caught.value) == (
-            f"shard: there were 2 hosts when the state was saved and there are 3 now: {step} behind shard works on the "
-            "examples of one host. To resume, write shard behind it, or continue with 2 hosts, each from its own state"
+            f"shard: there were 2 hosts when the state was saved and there are 3 now: {step} after shard works on the "
+            "examples of one host. To resume, write shard after it, or continue with 2 hosts, each from its own state"
         )
         assert next(other) is not None  # from the beginning: nothing has changed
 
@@ -231,8 +231,8 @@ def test_the_state_of_another_host_serves_where_all_are_at_one_place(step, count
             with pytest.raises(pipeline.StateMismatchError) as caught:
                 other.load_state_dict(state)
             assert str(caught.value) == (
-                f"shard: the state is that of host 0 of 2, and this is host 1: {step} behind shard is at another place "
-                "on each host. To resume, write shard behind it, or load the state that host 1 has saved"
+                f"shard: the state is that of host 0 of 2, but this is host 1: {step} after shard has a different "
+                "position on each host. To resume, write shard after it, or load the state that host 1 saved"
             )
 
 
@@ -286,7 +286,7 @@ def test_shares_of_sources(shuffle):
         state = saved(iterator)
     with (
         iter(files[1]) as other,
-        pytest.raises(pipeline.StateMismatchError, match=r"host 0 of 2, and this is host 1: .* load the state"),
+        pytest.raises(pipeline.StateMismatchError, match=r"host 0 of 2, but this is host 1: .* load the state"),
     ):
         other.load_state_dict(state)
 
@@ -307,5 +307,5 @@ def test_a_host_that_has_ended_does_not_know_whether_others_have(source):
             if i == 1:
                 iterator.load_state_dict(ended[1])
                 continue
-            with pytest.raises(pipeline.StateMismatchError, match=r"one element more\. To resume, load the state"):
+            with pytest.raises(pipeline.StateMismatchError, match=r"one more element\. To resume, load the state"):
                 iterator.load_state_dict(ended[1])

@@ -171,7 +171,7 @@ def test_inputs_that_stay_draw_the_random_numbers_that_they_would_have_drawn(by)
 def test_an_input_that_a_buffer_holds_cannot_be_left_out_before_it_has_come_out(behind, by):
     add = BEHIND[behind]
     found, state = saved(add(mixed([2, 3, 4], by, "abc")), 5)
-    text = r"mix: input 'b' was left out, and steps .* hold elements of it: keep it with weight 0"
+    text = r"mix: input 'b' was left out, but later steps .* hold its elements: keep it with weight 0"
     with iter(add(mixed([1, 1], by, "ac"))) as other, pytest.raises(pipeline.StateMismatchError, match=text):
         other.load_state_dict(state, allow={"weights"})
     with iter(add(mixed([1, 0, 1], by, "abc"))) as other:
@@ -198,7 +198,7 @@ def test_an_input_can_be_left_out_once_a_pool_holds_none_of_its_elements():
         return pipeline.mix({name: parts[name] for name in names}, weights, seed=1).shuffle(16, seed=2)
 
     found, state = saved(pooled([1, 1, 1]), 30)
-    with pytest.raises(pipeline.StateMismatchError, match="'b' was left out, and steps behind the mix may hold"):
+    with pytest.raises(pipeline.StateMismatchError, match="'b' was left out, but later steps may still hold"):
         resumed(state, pooled([1, 1], "ac"), {"weights"})
     with iter(pooled([1, 0, 1])) as other:
         other.load_state_dict(state, allow={"weights"})
@@ -214,14 +214,14 @@ def test_an_input_can_be_left_out_once_a_pool_holds_none_of_its_elements():
 def test_inputs_without_names_are_told_apart_by_their_recipes():
     a, b, c = (pipeline.arrays(np.arange(100 * i, 100 * i + 40)) for i in range(3))
     found, state = saved(pipeline.mix([a, b, c], seed=1), 30)
-    text = "mix had 3 inputs and has 2, and input 1 is none of those: .* give the datasets names"
+    text = "mix: it had 3 inputs and has 2, and input 1 is new: .* give the datasets names"
     with pytest.raises(pipeline.StateMismatchError, match=text):
         resumed(state, pipeline.mix([a, pipeline.arrays(np.arange(7))], seed=1), {"weights"})
     found += resumed(state, pipeline.mix([a, c], seed=1), {"weights"})
     assert [x for x in sorted(found) if x // 100 != 1] == [*range(40), *range(200, 240)]
     _, state = saved(pipeline.mix([a, a, c], seed=1), 10)
     assert resumed(state, pipeline.mix([a, a], seed=1), {"weights"})
-    text = "mix: inputs 0, 1 were alike, so which of them was left out is not known: keep all, and give weight 0"
+    text = "mix: inputs 0, 1 were identical, so it is unclear which one was left out: keep all, and give weight 0"
     with pytest.raises(pipeline.StateMismatchError, match=text):
         resumed(state, pipeline.mix([a, c], seed=1), {"weights"})
 
@@ -309,7 +309,7 @@ def test_an_error_of_another_host_comes_after_this_hosts_element():
     (lambda: mixed([1, 5], None), {"weights"}, "mix: by"),
     (lambda: mixed([1, 1], len, "cd"), {"weights"}, "mix: none of the 2 inputs .* is left"),
     (lambda: pipeline.mix({"a": named_stream("a"), "x": named_stream("b")}, by=len, seed=1), {"weights"},
-     "mix: input 'x' is what 'b' was .*, and would begin again: call it 'b'"),
+     "mix: input 'x' was called 'b' .*, and would start again under the new name: call it 'b'"),
     (lambda: pipeline.mix([named_stream("a"), named_stream("b")], by=len, seed=1), {"weights"}, "mix: names"),
 ])  # fmt: skip
 def test_what_is_refused(other, allow, text):
@@ -350,7 +350,7 @@ def test_more_inputs_behind_the_last_elements_come_whole_or_are_refused(behind):
             except pipeline.StateMismatchError as error:
                 refused = str(error)
             if refused:
-                assert "come to their end" in refused
+                assert "inputs had ended" in refused
                 assert k
                 continue
             assert numbers([*found, *iterator]) == {number for part in parts for number in part}

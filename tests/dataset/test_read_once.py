@@ -7,8 +7,8 @@ import pytest
 
 import pipeline
 
-ITERATOR = r"^spec: list_iterator is an iterator, and a look at its first element would use that up"
-TWICE = "is an iterator, which can be read once, and it is read in two places; pass a list"
+ITERATOR = r"^spec: list_iterator is an iterator, and reading its first element would use that up"
+TWICE = "is an iterator, which can be read once, but is read in two places; pass a list"
 
 
 def test_a_look_takes_nothing():

@@ -186,7 +186,7 @@ def test_the_rate_holds_back_whoever_is_ahead():
     buffer = pipeline.replay(100, min_size=10, samples_per_insert=2, slack=4, seed=1)
     for i in range(12):  # two may be ahead
         buffer.add(i, timeout=0)
-    with raises(pipeline.DeadlineExceededError, "'replay': add waited for samples to be taken"):
+    with raises(pipeline.DeadlineExceededError, "'replay': add timed out: samples_per_insert allows no more"):
         buffer.add(12, timeout=0)
     with iter(buffer) as samples:
         call = start(buffer.add, 12)
@@ -452,7 +452,7 @@ def test_it_has_no_states_and_does_not_pickle():
     buffer = filled(5)
     samples = iter(buffer)
     next(samples)
-    with raises(pipeline.FailedPreconditionError, "'replay' is a replay buffer that others fill, which cannot go back"):
+    with raises(pipeline.FailedPreconditionError, "'replay' is a replay buffer, which cannot be rewound"):
         samples.state_dict()
     with raises(TypeError, "'replay' cannot be pickled"):
         pickle.dumps(buffer)

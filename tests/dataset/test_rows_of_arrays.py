@@ -259,4 +259,4 @@ def test_a_finalizer_that_takes_a_batch_meanwhile():
             gc.set_threshold(*before)
         assert sorted(found) == list(range(1, len(found) + 1))
         assert iterator.delivered[0] == len(found) + 1
-    assert set(refused) <= {"next was called within next of the same iterator"}
+    assert set(refused) <= {"next was called inside next() of the same iterator"}

@@ -219,10 +219,10 @@ WRONG = {
     "NaN": (lambda x: float("nan") if x == 2 else x, "returned nan for .*: NaN is neither smaller nor larger"),
     "NaN in a tuple": (lambda x: (1, np.float32("nan")), r"returned \(1, .*nan.* for .*: NaN is"),
     "NaT": (lambda x: np.datetime64("NaT"), "returned np.datetime64.*NaT.* for .*: NaN is"),
-    "None": (lambda x: None, "key_of returned None, by which nothing can be sorted"),
+    "None": (lambda x: None, "key_of returned None, which cannot be sorted"),
     "an error": (fails_at_5, "integer division"),
     "the end": (lambda x: next(iter(())), "key_of raised StopIteration"),
-    "draws": (lambda x: pipeline.example_rng(), "the key of sort must not draw: draw in a map before it"),
+    "draws": (lambda x: pipeline.example_rng(), "the key of sort must not draw random numbers: draw them in a map"),
 }
 FIRST = [1, 3, 4, 4]  # the run before
 AFTER = [7, 11, 5, 2, 9]
@@ -267,7 +267,7 @@ class Moody:
 
 def test_keys_that_can_be_compared_the_second_time():
     data = pipeline.dataset([1, 2, 3]).sort(3, lambda x: Moody())
-    with pytest.raises(ValueError, match="sort: what <lambda> returned cannot be compared: not now"):
+    with pytest.raises(ValueError, match="sort: the values returned by <lambda> cannot be compared: not now"):
         list(data)
 
 

@@ -143,7 +143,7 @@ def test_contract(source, workers, options):
         (
             {"fraction": 0.8, "stratify": [1, 2]},
             ValueError,
-            "split: stratify has 2 classes, and the dataset 10 elements",
+            "split: stratify must have a class for each of 10 elements, got 2",
         ),
     ],
 )
@@ -155,7 +155,7 @@ def test_wrong_arguments(arguments, error, text):
 def test_wrong_values():
     with raises(InvalidArgumentError, "split: by='user' is not there: the element has fields 'x'"):
         list(pipeline.dataset([{"x": 1}]).split(0.5, by="user")[0])
-    with pytest.raises(TypeError, match=r"split: by must give texts, integers, or tuples of them, got float: 0\.5"):
+    with pytest.raises(TypeError, match=r"split: by must return strings, integers, or tuples of them, got float: 0\.5"):
         list(pipeline.dataset([0.5]).split(0.5, by=lambda each: each)[0])
     with raises(InvalidArgumentError, "split(stratify=...): numbers is a stream: pass by= or neither"):
         stream().split(0.5, stratify=abs)

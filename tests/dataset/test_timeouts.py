@@ -97,7 +97,7 @@ def test_without_a_thread_it_is_an_error_that_loses_nothing(chain, timeout):
     expected = [chains.plain(each) for each in chain(pipeline.dataset(range(6)))]
     iterator, found = iter(chain(pipeline.dataset(range(6)))), []
     while len(found) < len(expected):
-        with pytest.raises(pipeline.FailedPreconditionError, match=r"in your own thread: end it with \.prefetch\(1\)"):
+        with pytest.raises(pipeline.FailedPreconditionError, match=r"your own thread: add \.prefetch\(1\) at its end"):
             iterator.next(timeout=timeout)
         found.append(chains.plain(next(iterator)))
     assert found == expected

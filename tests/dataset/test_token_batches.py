@@ -126,14 +126,14 @@ def test_lengths_that_do_not_work(way, rows, options, text):
 
 
 @pytest.mark.parametrize(("write", "text"), [
-    (lambda d: d.batch(), "batch: give n, the number of elements of a batch, or max_tokens="),
+    (lambda d: d.batch(), "batch: pass n, the number of elements per batch, or max_tokens="),
     (lambda d: d.batch(max_tokens=0), "batch: max_tokens must be"),
     (lambda d: d.batch(max_tokens=4, max_wait=1.0), "max_tokens= and max_wait= contradict"),
     (lambda d: d.batch(max_tokens=4, collate="stack"), "max_tokens= and collate='stack' contradict"),
     (lambda d: d.batch(max_tokens=4, pad_to=5), "pad_to=5 is above max_tokens=4"),
     (lambda d: d.batch(max_tokens=4, length=5), "batch: length must be callable"),
     (lambda d: d.batch(2, length=len, pad_to=5, pad_to_multiple_of=8), "contradict each other"),
-    (lambda d: d.batch(2, length="tokens"), "length= is for max_tokens="),
+    (lambda d: d.batch(2, length="tokens"), "length= has no effect without max_tokens="),
     (lambda d: d.batch(2, pad_to=0), "batch: pad_to must be"),
     (lambda d: d.batch(2, pad_to_multiple_of=0), "batch: pad_to_multiple_of must be"),
     (lambda d: d.batch(2, pad_side="top"), "batch: pad_side must be 'right' or 'left'"),

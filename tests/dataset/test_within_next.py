@@ -30,7 +30,8 @@ def test_it_is_an_error_that_says_so(name, chain):
         return x
 
     iterators.append(iter(chain(pipeline.dataset(range(5)), function)))
-    with pytest.raises(pipeline.FailedPreconditionError, match=f"{name} was called within next of the same iterator"):
+    text = rf"{name} was called inside next\(\) of the same iterator"
+    with pytest.raises(pipeline.FailedPreconditionError, match=text):
         next(iterators[0])
 
 

@@ -22,7 +22,7 @@ def test_padding_a_component_that_there_is_not(wrap, rows):
         next(iter(examples.batch(2, pad={"idz": 0})))
 
 
-BESIDE = "fill in what is missing, or leave it out"
+BESIDE = "fill in missing values, or leave it out"
 
 
 @pytest.mark.parametrize("value", [1, 2.5, np.zeros(2), [1], {"a": 1}], ids=repr)

@@ -163,7 +163,7 @@ def forked(number, chain):
         try:
             next(iterator)
         except pipeline.FailedPreconditionError as error:
-            assert "opened before os.fork(), and runs only in the process that opened it. Make a new one" in str(error)
+            assert "opened before os.fork() and works only in the process that opened it. Make a new one" in str(error)
             again = iter(chain(numbers))
             again.load_state_dict(iterator.state_dict())
             assert list(map(str, again)) == expected[number:]

@@ -301,7 +301,7 @@ def test_an_iterator(chain, call, handler):
             try:
                 use(handler)
             except pipeline.FailedPreconditionError as error:
-                allowed = "was called within next of the same iterator", "this iterator is closed"
+                allowed = "was called inside next() of the same iterator", "this iterator is closed"
                 assert any(text in str(error) for text in allowed), error  # noqa: PT017
 
         ends = CancelledError, pipeline.FailedPreconditionError

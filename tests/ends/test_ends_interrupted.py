@@ -69,7 +69,7 @@ def test_an_error_hidden_while_the_iterator_ends(num_threads):
             next(numbers)
     finally:
         sys.settrace(None)
-    with pytest.raises(pipeline.FailedPreconditionError, match="interrupted, and cannot continue: number is a"):
+    with pytest.raises(pipeline.FailedPreconditionError, match="interrupted and cannot continue: number is a"):
         next(numbers)
     with pytest.raises(StopIteration):
         next(numbers)

@@ -23,7 +23,7 @@ try:
     queue.enqueue(1)
     print("works", queue.dequeue())
 except ImportError as error:
-    assert "`pipeline` works in one interpreter of a process" in str(error), error
+    assert "`pipeline` works in only one interpreter per process" in str(error), error
     print("error")
 '''
 
@@ -34,7 +34,7 @@ def use():
         queue.enqueue(7)
         print("works", queue.dequeue(), flush=True)
     except ImportError as error:
-        assert "`pipeline` works in one interpreter of a process" in str(error), error
+        assert "`pipeline` works in only one interpreter per process" in str(error), error
         print("error", flush=True)
 
 {before}

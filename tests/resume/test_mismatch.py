@@ -95,7 +95,7 @@ def test_a_digest_is_said_in_words():
     comparison = Comparison()
     comparison.facts("source 'ndarray'", {"digest": "ac22"}, {"digest": "5e7c"})
     with pytest.raises(
-        pipeline.StateMismatchError, match=r"^source 'ndarray': its values are others than when"
+        pipeline.StateMismatchError, match=r"^source 'ndarray': its values have changed since"
     ) as caught:
         comparison.conclude()
     assert caught.value.differences == [("source 'ndarray': digest", "ac22", "5e7c")]
@@ -188,7 +188,7 @@ def test_other_steps_are_told_as_they_are_written():
     assert told.startswith("the recipe was mix(arrays(), arrays().skip()) when the state was saved and is mix(arrays()")
     many = [data] * 40
     told = refused(pipeline.mix(many, seed=1), pipeline.mix([*many[1:], data.take(8)], seed=1))
-    assert told == "the recipe had arrays when the state was saved, and has take in its place now"
+    assert told == "the recipe had arrays when the state was saved and has take instead now"
 
 
 def test_weights_are_said_in_words():

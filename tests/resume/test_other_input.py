@@ -97,7 +97,7 @@ def test_of_many_files_the_last_are_known_by_name(kind):
     state = state_after(loop_over(make(names)), 2)
     assert len(json.dumps(state)) < 4000
     swapped = [names[1], names[0], *names[2:]]
-    refused(loop_over(make(swapped)), state, "files before the last 16 were others, or in another order, when")
+    refused(loop_over(make(swapped)), state, "files before the last 16 were others, or in a different order, when")
     swapped = [*names[:-2], names[-1], names[-2]]
     refused(loop_over(make(swapped)), state, r"file 15 of the last 16 was '.*18\.\w+'")
 
@@ -247,7 +247,7 @@ def of_rows(rows=ROWS, name="rows", **options):
 
 
 OTHER_PRODUCERS = {
-    "values": (lambda: of_rows(ROWS + 1), "producer 'rows': its values are others"),
+    "values": (lambda: of_rows(ROWS + 1), "producer 'rows': its values have changed"),
     "rows": (lambda: of_rows(np.arange(21)), "producer 'rows': rows was 20 when the state was saved and is 21 now"),
     "seed": (lambda: of_rows(seed=4), "seed was 3 when the state was saved and is 4 now"),
     "shuffle": (lambda: of_rows(shuffle=False), "producer 'rows': shuffle was True"),

@@ -130,7 +130,7 @@ class Level(enum.IntEnum):
 )
 def test_what_would_not_come_back(path, state, place, advice):
     pipeline.save_state(path, STATE)
-    with pytest.raises(TypeError, match=f"^save_state: {place}, which would not come back as it is; {advice}"):
+    with pytest.raises(TypeError, match=f"^save_state: {place}, which would not load unchanged; {advice}"):
         pipeline.save_state(path, state)
     assert pipeline.load_state(path) == STATE
 

@@ -107,7 +107,7 @@ class TestDamage:
         data = pipeline.array_record(path)
         assert len(list(data)) == 10
         write(path, map(record, range(20)))
-        with raises(FailedPreconditionError, path, "was changed since the dataset was made"):
+        with raises(FailedPreconditionError, path, "has changed since the dataset was made"):
             list(data)
 
 

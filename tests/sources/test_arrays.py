@@ -377,16 +377,16 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("given", "error", "text"),
         [
-            ({}, ValueError, "arrays: there are no arrays"),
+            ({}, ValueError, "arrays: expected at least one array, got none"),
             (
                 {"a": np.ma.array([1, 2, 3], mask=[False, True, False])},
                 pipeline.InvalidArgumentError,
-                "arrays: component 'a' has 1 of 3 values missing: fill them before, or leave out their rows",
+                "arrays: component 'a' has 1 of 3 values missing: fill them in first, or leave out their rows",
             ),
             (
                 (pyarrow.array([2**53 + 1, None, None]),),
                 pipeline.InvalidArgumentError,
-                "arrays: component '0' has 2 of 3 values missing: fill them before, or leave out their rows",
+                "arrays: component '0' has 2 of 3 values missing: fill them in first, or leave out their rows",
             ),
             (
                 {"a": np.zeros(0), "b": NUMBERS},
@@ -535,7 +535,7 @@ except pipeline.DataLossError as error:
             list(rows)
 
     def test_of_numbers_that_no_dtype_holds(self):
-        text = "arrays: the input: float64 does not hold all digits of the integer 9007199254740993"
+        text = "arrays: the input: float64 cannot represent the integer 9007199254740993 exactly"
         with raises(pipeline.InvalidArgumentError, text):
             pipeline.arrays([(1 << 53) + 1, 0.5])
 
@@ -553,7 +553,7 @@ except pipeline.DataLossError as error:
                 data = file.create_dataset("group/x", data=ROWS, chunks=chunks)
                 source = pipeline.arrays({"x": data, "n": NUMBERS})
                 batches = pipeline.batch(source, 2)
-            said = "cannot be read, as its file was closed: keep that open for as long as batches are made"
+            said = "cannot be read because its file was closed: keep the file open while you read batches"
             with raises(pipeline.errors.FailedPreconditionError, f"arrays: component 'x' {said}"):
                 pipeline.arrays({"x": data, "n": NUMBERS})
             for call in (lambda batches=batches: list(batches), lambda source=source: source[0]):
@@ -572,7 +572,7 @@ except pipeline.DataLossError as error:
             data = file.create_dataset("group/x", data=np.arange(1_000_000))
             begun = pipeline.batch(data, 2, **options)
             assert next(begun).tolist() == [0, 1]
-        said = f"arrays: the input, '/group/x' of '{path}', cannot be read, as its file was closed: keep that open for"
+        said = f"arrays: the input, '/group/x' of '{path}', cannot be read because its file was closed"
         with raises(pipeline.errors.FailedPreconditionError, said):
             while True:
                 next(begun)
@@ -633,9 +633,7 @@ def test_arrays_by_name_that_are_no_dict(kind, tmp_path):
     else:
         data = pytest.importorskip("zarr").open_group(tmp_path / "a.zarr", mode="w")
         data["x"] = np.arange(3)
-    with raises(
-        TypeError, f"arrays: the input is a {kind}, which has arrays by name: pass a dict of those that are to"
-    ):
+    with raises(TypeError, f"arrays: the input is a {kind}, which has arrays by name: pass a dict of the arrays to"):
         pipeline.arrays(data)
     assert [row["x"].item() for row in pipeline.arrays({"x": data["x"]})] == [0, 1, 2]
 

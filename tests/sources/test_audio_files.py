@@ -297,7 +297,7 @@ class TestDamage:
         data = pipeline.audio(path, 1.0)
         assert len(list(data)) == 4
         write(path, np.zeros(2 * RATE, "int16"))
-        with raises(FailedPreconditionError, path, "was changed since the dataset was made"):
+        with raises(FailedPreconditionError, path, "has changed since the dataset was made"):
             list(data)
 
     def test_a_file_that_went_away(self, tmp_path):

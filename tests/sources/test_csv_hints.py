@@ -26,7 +26,7 @@ def test_another_delimiter(delim, path):
         path.write_text(text)
         for columns in (None, ["age"]):
             with raises(
-                ValueError, f"csv: {path}: the line of names has only one, {names!r}: {hint}; for one column pass"
+                ValueError, f"csv: {path}: the header line has only one name, {names!r}: {hint}; for one column pass"
             ):
                 pipeline.csv(path, columns)
     path.write_text(f"{names}\n{row}\n")
@@ -40,7 +40,7 @@ def test_another_delimiter(delim, path):
 
 def test_a_comma_where_another_delimiter_was_asked_for(path):
     path.write_text("a,b\n1,2\n")
-    with raises(ValueError, f"csv: {path}: the line of names has only one, 'a,b': with field_delim=',' it has 2"):
+    with raises(ValueError, f"csv: {path}: the header line has only one name, 'a,b': with field_delim=',' it has 2"):
         pipeline.csv(path, field_delim=";")
 
 
@@ -63,7 +63,7 @@ def test_the_line_where_a_quote_began(chunk, path, monkeypatch):
         with pytest.raises(ValueError, match=f"; the quote began in line {line}\\b"):
             list(pipeline.batch(pipeline.csv(path, dtypes=str), 1))
     path.write_text('# by hand\n\na,"b\n1,2\n')
-    with pytest.raises(ValueError, match=r"the line of names cannot be read: .*; the quote began in line 3"):
+    with pytest.raises(ValueError, match=r"the header line cannot be read: .*; the quote began in line 3"):
         pipeline.csv(path, skip_lines=1)
 
 
@@ -93,7 +93,7 @@ def test_the_log_tells_the_dtypes_once(path, caplog):
         source = pipeline.csv(path, dtypes={"t": np.float32})
         for _ in range(2):
             list(pipeline.batch(source, 2))
-        text = f"csv: {path}: by the first 2 rows, the dtypes are: n int64, x float64, s str; dtypes= decides otherwise"
+        text = f"csv: {path}: dtypes, from the first 2 rows: n int64, x float64, s str; to change them pass dtypes="
         assert caplog.messages == [text]
         assert caplog.records[0].levelname == "INFO"
         caplog.clear()
@@ -281,14 +281,14 @@ def test_an_empty_file_among_others_is_told(tmp_path, caplog):
     [batch] = pipeline.batch(pipeline.csv(f"{tmp_path}/*.csv"), 3)
     assert batch["n"].tolist() == [1, 2, 3]
     [told] = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert told == f"csv: {tmp_path}/1.csv is empty, without a line of names: it gives no rows"
+    assert told == f"csv: {tmp_path}/1.csv is empty, without a header line: it gives no rows"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_is_refused_before_anything_is_read(tmp_path):
     pipe = str(tmp_path / "pipe")
     os.mkfifo(pipe)
-    text = f"csv: {pipe} is a pipe, and a file is read more than once"
+    text = f"csv: {pipe} is a pipe, but csv reads a file more than once"
     ends = run_script(f"""
 import pipeline
 try:

@@ -109,7 +109,7 @@ def test_utf_16_is_told_by_its_mark(kind, mark, tmp_path):
 def test_utf_16_is_told_without_a_mark(encoding, tmp_path):
     hint = f"it looks like UTF-16: pass encoding='{encoding}'"
     path = written(tmp_path / "t.csv", encoding)
-    with raises(ValueError, f"csv: {path}: the line of names cannot be read: {hint}"):
+    with raises(ValueError, f"csv: {path}: the header line cannot be read: {hint}"):
         pipeline.csv(path)
     path = written(tmp_path / "t.jsonl", encoding)
     with pytest.raises(pipeline.DataLossError, match=rf"^jsonl: {path}, line 1: b.* is not UTF-8: {hint}"):
@@ -120,7 +120,7 @@ def test_names_and_lines_in_latin_1(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("\u00e9,b\n1,2\n", encoding="latin-1")
     hint = "pass encoding=, such as 'latin-1' or 'cp1252'"
-    with raises(pipeline.DataLossError, f"csv: {path}: the line of names: b'\\xe9,b' is not UTF-8: {hint}"):
+    with raises(pipeline.DataLossError, f"csv: {path}: the header line: b'\\xe9,b' is not UTF-8: {hint}"):
         pipeline.csv(path)
     assert list(pipeline.csv(path, encoding="latin-1")) == [{"\u00e9": 1, "b": 2}]
     path.write_text('{"a": 1}\n{"a": "\u00e9"}\n', encoding="latin-1")
@@ -180,7 +180,7 @@ def test_a_missing_field_names_its_own_line(tmp_path):
     with raises(ValueError, f"csv: {path}, line 5: column 'b' is required but missing; see defaults="):
         list(pipeline.csv(path, dtypes={"b": "int64"}).batch(3))
     path.write_text('{"a": 1}\n{"a": 2}\n{"a": null}\n{"a": 4}\n')
-    text = "batch: component 'a' is None, and int in other examples: fill in what is missing, or leave it out"
+    text = "batch: component 'a' is None, but int in other examples: fill in missing values, or leave it out"
     for data in (pipeline.jsonl(path), pipeline.jsonl(path).skip(2)):
         with raises(TypeError, f"{text} ({path}:3)"):
             list(data.batch(4))

@@ -73,7 +73,7 @@ class TestDataset(SourceContract):
             state = batches.state_dict()
         other = pipeline.huggingface(dataset(COUNT + 1).select(range(1, COUNT + 1)), COLUMNS)
         with pipeline.batch(other, 3, deterministic=True) as batches:
-            text = "huggingface: its values are others than when the state was saved"
+            text = "huggingface: its values have changed since the state was saved"
             with pytest.raises(pipeline.StateMismatchError, match=text):
                 batches.load_state_dict(state)
 

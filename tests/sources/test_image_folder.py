@@ -135,7 +135,7 @@ class TestImageFolder(SourceContract):
             state = batches.state_dict()
         (self.root / "cat" / "a00.PNG").rename(self.root / "cat" / "b00.PNG")
         resumed = loop()
-        with pytest.raises(pipeline.StateMismatchError, match="image_folder: its values are others"):
+        with pytest.raises(pipeline.StateMismatchError, match="image_folder: its values have changed"):
             resumed.load_state_dict(state)
 
 
@@ -359,7 +359,7 @@ def test_files_that_are_left_out(tmp_path, caplog):
         assert len(list(pipeline.batch(source, 1))) == len(LABELS)
         assert len(list(source)) == len(LABELS)
     assert [record.getMessage() for record in caplog.records] == [
-        f"image_folder: files in '{tmp_path}' that are no images by their names were left out: 3 with .txt, "
+        f"image_folder: files in '{tmp_path}' that do not have the name of an image were left out: 3 with .txt, "
         f"1 with .png, 1 with no ending, 1 with .heic, such as '{tmp_path}/cat/notes.txt'"
     ]
 

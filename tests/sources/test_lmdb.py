@@ -76,7 +76,7 @@ def test_a_database_that_was_written_to(tmp_path):
     data = pipeline.lmdb(tmp_path / "a")
     assert len(data) == 1
     write(tmp_path / "a", [entry(2)])
-    with raises(FailedPreconditionError, "a/data.mdb' was written to since it was indexed: make the dataset again"):
+    with raises(FailedPreconditionError, "a/data.mdb' has changed since it was indexed: make a new dataset"):
         list(data)
     assert list(pipeline.lmdb(tmp_path / "a")) == [entry(1), entry(2)]
 

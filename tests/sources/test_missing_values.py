@@ -187,7 +187,7 @@ class TestColumnsByThemselves:
 
     def test_missing_values_are_an_error(self, make_column):
         column = make_column([2**53 + 1, None, 3, None])
-        text = "has 2 of 4 values missing: fill them before, or leave out their rows"
+        text = "has 2 of 4 values missing: fill them in first, or leave out their rows"
         with raises(pipeline.InvalidArgumentError, f"arrays: the input {text}"):
             pipeline.batch(column, 2)
         with raises(pipeline.InvalidArgumentError, f"arrays: the input {text}"):
@@ -263,7 +263,7 @@ def test_a_state_knows_a_default_of_nanoseconds():
 def test_missing_values_of_pandas_are_refused_as_those_of_arrow(dtype):
     pandas = pytest.importorskip("pandas")
     column = pandas.Series([1, None, 0], dtype=dtype)
-    text = "arrays: component 'a' has 1 of 3 values missing: fill them before, or leave out their rows"
+    text = "arrays: component 'a' has 1 of 3 values missing: fill them in first, or leave out their rows"
     for given in (column, column.array):
         with raises(pipeline.InvalidArgumentError, text):
             pipeline.arrays({"a": given})

@@ -75,7 +75,7 @@ def test_blocks_of_another_dtype_than_that_of_the_array():
     numbers = dask.arange(6, chunks=2)
     [batch] = pipeline.arrays(numbers.map_blocks(lambda block: block, **half)).batch(6)
     assert batch.dtype == np.float64
-    with pytest.raises(pipeline.InvalidArgumentError, match="says that it has int64, and rows from 0 on have float64"):
+    with pytest.raises(pipeline.InvalidArgumentError, match="declares int64, but rows from 0 on have float64"):
         list(pipeline.arrays(numbers.map_blocks(lambda block: block / 2, **whole)))
 
 
@@ -103,7 +103,7 @@ class TestXarray:
     @pytest.mark.parametrize("make", [pipeline.arrays, pipeline.dataset])
     def test_a_dataset_is_refused(self, make):
         given = self.xarray.Dataset({"x": (("time", "channel"), ROWS), "scale": (("channel",), ROWS[0])})
-        with pytest.raises(TypeError, match=r"which has arrays by name: pass a dict of those"):
+        with pytest.raises(TypeError, match=r"which has arrays by name: pass a dict of the arrays"):
             make(given)
 
 

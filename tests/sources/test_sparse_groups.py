@@ -175,13 +175,13 @@ def test_a_closed_file(tmp_path):
         write(file.create_group("X"), scipy.csr_matrix(ROWS))
         group = file["X"]
         data = pipeline.arrays({"x": group})
-    with raises(FailedPreconditionError, "as its file was closed"):
+    with raises(FailedPreconditionError, "because its file was closed"):
         list(data)
-    with raises(FailedPreconditionError, "as its file was closed"):
+    with raises(FailedPreconditionError, "because its file was closed"):
         pipeline.arrays(group)
 
 
 def test_groups_of_other_arrays_are_refused(file):
     file.create_group("X")["data"] = [1]
-    with raises(TypeError, "which has arrays by name: pass a dict of those that are to be read"):
+    with raises(TypeError, "which has arrays by name: pass a dict of the arrays to read"):
         pipeline.arrays(file["X"])

@@ -286,10 +286,10 @@ class TestSchemas:
         tables = [given[i] for i in order]
         lacks = order.index(1)
         text = f"{function(kind).__name__}: '{tmp_path / str(lacks)}' does not fit the other files: "
-        text += f"column 'b' is not there, but in '{tmp_path / str(0 if lacks else 1)}': "
-        text += "fill in columns that are not there by defaults=, or leave "
+        text += f"column 'b' is missing, but exists in '{tmp_path / str(0 if lacks else 1)}': "
+        text += "fill in missing columns with defaults=, or leave "
         for options in ({}, {"columns": ["b", "a"]}, {"columns": ["a"], "where": pc.field("b") == "x"}):
-            with raises(pipeline.InvalidArgumentError, text + "them out by columns=['a']"):
+            with raises(pipeline.InvalidArgumentError, text + "them out with columns=['a']"):
                 read(*tables, **options)
         for options in ({}, {"columns": ["a", "b"]}):
             [batch] = read(*tables, **options, defaults={"b": "?"}).batch(3)
@@ -553,7 +553,7 @@ class TestWhere:
             lambda **options: read(column, **options),
             lambda **options: pipeline.arrow(pa.table({"a": column}), **options),
         ):
-            with pytest.raises(pipeline.InvalidArgumentError, match=r"where=\(a > 5\) is true for none of 2 rows"):
+            with pytest.raises(pipeline.InvalidArgumentError, match=r"where=\(a > 5\) matches none of 2 rows"):
                 made(where=pc.field("a") > 5)
             with pytest.raises(
                 pipeline.InvalidArgumentError, match=r"where=\(b > 5\): No match .*; the columns are 'a'"
@@ -592,7 +592,7 @@ class TestWrittenMeanwhile:
 
     def message(self, kind, tmp_path):
         name = "parquet" if kind == "parquet" else "feather"
-        return f"{name}: {tmp_path / '0'} was written to since the dataset was made: make another one"
+        return f"{name}: {tmp_path / '0'} has changed since the dataset was made: make a new dataset"
 
     def test_before_it_is_read(self, read, kind, other, tmp_path):
         source = read([0, 1, 2, 3, 4, 5])

@@ -79,7 +79,7 @@ class TestArrow(SourceContract):
             next(again)
         place = rows(0, COUNT).schema.get_field_index(name)
         with loop(rows(0, COUNT).set_column(place, name, rows(1, COUNT + 1)[name])) as other:
-            text = "arrow: its values are others than when the state was saved"
+            text = "arrow: its values have changed since the state was saved"
             with pytest.raises(pipeline.StateMismatchError, match=text):
                 other.load_state_dict(state)
 
@@ -396,13 +396,13 @@ class TestErrors:
             (pa.struct([("b", pa.decimal128(5))]), "a/b"),
             (pa.list_(pa.null()), "a/item"),
         ]:
-            text = f"which has no dtype of NumPy: pass dtypes={{'{name}': float}}, or leave it out"
+            text = f"for which NumPy has no dtype: pass dtypes={{'{name}': float}}, or leave it out"
             with pytest.raises(ValueError, match=re.escape(text)):
                 pipeline.arrow(pa.table({"a": pa.array([], kind)}))
-        text = "arrow: column 'a' has the type month_day_nano_interval, which has no dtype of NumPy: cast it before, or"
+        text = "arrow: column 'a' has the type month_day_nano_interval, for which NumPy has no dtype: cast it"
         with raises(ValueError, text):
             pipeline.arrow(pa.table({"a": pa.array([], pa.month_day_nano_interval())}))
-        with raises(TypeError, "arrow: the table must be one of Arrow, not [1]"):
+        with raises(TypeError, "arrow: expected an Arrow table, got [1]"):
             pipeline.arrow([1])
 
     def test_of_schemas(self, tmp_path):
@@ -579,7 +579,7 @@ def test_dictionaries_without_the_value():
 
 
 def test_structs_without_fields():
-    with pytest.raises(pipeline.InvalidArgumentError, match="column 'c' has the type struct<>, which has no dtype"):
+    with pytest.raises(pipeline.InvalidArgumentError, match="column 'c' has the type struct<>, for which NumPy"):
         pipeline.arrow(pa.table({"c": pa.array([{}] * 3, pa.struct([]))}))
 
 

@@ -151,7 +151,7 @@ class TestCsv(SourceContract):
         self.pattern = tmp_path / f"*.csv{self.ending}"
         columns = ["left out", "n", "name", "x"]
         for number, (first, end) in enumerate(ENDS):
-            data = write_rows(range(first, end), columns[number % 4 :] + columns[: number % 4])  # in another order
+            data = write_rows(range(first, end), columns[number % 4 :] + columns[: number % 4])  # in a different order
             (tmp_path / f"{number}.csv{self.ending}").write_bytes(COMPRESS[self.ending](data))
 
     def make(self, **options):
@@ -377,26 +377,26 @@ class TestErrors:
 
     def test_of_names(self, path):
         path.write_text('"a\n1,2\n')
-        with raises(ValueError, f"csv: {path}: the line of names cannot be read: Quoted field has to end"):
+        with raises(ValueError, f"csv: {path}: the header line cannot be read: Quoted field has to end"):
             pipeline.csv(path)
         path.write_bytes(b"\xff,b\n1,2\n")
-        with raises(pipeline.DataLossError, f"csv: {path}: the line of names: b'\\xff,b' is not UTF-8: pass encoding="):
+        with raises(pipeline.DataLossError, f"csv: {path}: the header line: b'\\xff,b' is not UTF-8: pass encoding="):
             pipeline.csv(path)
         path.write_text("a,a\n1,2\n")
-        with raises(ValueError, f"csv: {path}: its first line is used as column names, and 'a' comes twice"):
+        with raises(ValueError, f"csv: {path}: its first line is used as column names, and 'a' appears twice"):
             pipeline.csv(path)
         assert list(next(iter(pipeline.csv(path, names=["a", "b"], skip_lines=1)))) == ["a", "b"]
         for names, error in (["a", 1], TypeError), ("ab", TypeError), ([], ValueError), (["a", "a"], ValueError):
             with raises(error, "csv: "):
                 pipeline.csv(path, names=names)
         path.write_text("\n\n")
-        with raises(ValueError, f"csv: expected a line of names in '{path}'"):
+        with raises(ValueError, f"csv: expected a header line in '{path}'"):
             pipeline.csv(path)
 
     def test_of_syntax(self, path):
         path.write_text("a\n1\n")
         for delim in (",,", "", '"', "\n", "é"):
-            with raises(ValueError, "csv: field_delim must be one character, and no quote or line end; got "):
+            with raises(ValueError, "csv: field_delim must be one character other than a quote or line end, got "):
                 pipeline.csv(path, field_delim=delim)
         for columns in (5, True):
             got = f"{type(columns).__name__} {columns}"
@@ -457,7 +457,7 @@ class TestErrors:
         path.write_text('a\n"' + "b\n" * 2000)
         monkeypatch.setattr(ReadBuffer, "CHUNK", 64)
         monkeypatch.setattr("pipeline.sources.text.MAX_RECORD_BYTES", 1000)
-        with raises(pipeline.ResourceExhaustedError, f"{path}: what begins at byte 2 has more than the limit of 1,000"):
+        with raises(pipeline.ResourceExhaustedError, f"{path}: the line or record at byte 2 has more than the limit"):
             pipeline.csv(path)
         path.write_text("a" * 2000)
         for options in ({}, {"skip_lines": 1}):

@@ -56,7 +56,7 @@ class TestDataset(SourceContract):
         return check(batch)
 
     def refuses(self, batches):
-        text = "tf_data has no position to go back to: the source is a tf.data.Dataset, whose iterators cannot say"
+        text = "tf_data cannot be rewound: the source is a tf.data.Dataset, whose iterators do not"
         with raises(pipeline.FailedPreconditionError, text):
             batches.state_dict()
 
@@ -191,7 +191,7 @@ def test_errors():
         ([1], "tf_data: a list is not a tf.data.Dataset"),
         (
             iter(dataset()),
-            "tf_data: a OwnedIterator is not a tf.data.Dataset; an iterator is read once: pass what it is",
+            "tf_data: a OwnedIterator is not a tf.data.Dataset; an iterator is read once: pass the dataset",
         ),
         (
             tf.data.Dataset.from_tensor_slices({"a": {"b": tf.sparse.from_dense(np.eye(3))}}),

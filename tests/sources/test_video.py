@@ -276,7 +276,7 @@ class TestDamage:
         data = pipeline.video(path, 4)
         assert len(list(data)) == 5
         write(path, range(30))
-        with raises(FailedPreconditionError, path, "was changed since the dataset was made"):
+        with raises(FailedPreconditionError, path, "has changed since the dataset was made"):
             list(data)
 
 

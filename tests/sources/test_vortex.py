@@ -164,5 +164,5 @@ class TestDamage:
         data = pipeline.vortex(path)
         assert len(list(data)) == COUNT
         library.io.write(table(0, 10), path)
-        with raises(FailedPreconditionError, path, "was changed since the dataset was made"):
+        with raises(FailedPreconditionError, path, "has changed since the dataset was made"):
             list(data)

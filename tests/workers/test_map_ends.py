@@ -287,7 +287,7 @@ class TestDeath:
         by_hand.run(0, 1, 2, 3)
         assert call.result() == 0
         got = []
-        with raises(AbortedError, "the workers took no more work: RuntimeError: "):
+        with raises(AbortedError, "the workers accepted no more calls: RuntimeError: "):
             got.extend(results)
         assert got == [1, 2, 3]  # results begun earlier come first
         assert list(results) == []
@@ -300,7 +300,7 @@ class TestDeath:
         by_hand.down = True
         for future in by_hand.futures:
             future.cancel()
-        with raises(AbortedError, "the workers took no more work"):
+        with raises(AbortedError, "the workers accepted no more calls"):
             call.result()
 
 

@@ -72,7 +72,7 @@ def test_a_program_without_a_guard(tmp_path):
         f'  File "{path}", line 5, in <module>\n'
         "    for each in data:\n"
         f'pipeline.errors.AbortedError: {path} has no `if __name__ == "__main__":`, so each worker '
-        "process runs the whole program once more, and would start workers in turn. Put all but imports and "
+        "process runs the whole program once more, and would start workers in turn. Put everything except imports and "
         "definitions under that line:\n"
         '\n    if __name__ == "__main__":\n        main()\n'
         f"\nin .map(double) written at {path}:4\n"

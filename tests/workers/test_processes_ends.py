@@ -260,7 +260,7 @@ class TestFutures:
             errors = [run_in_thread(future.exception).result() for future in waiting]
             assert {type(each) for each in errors} == {BrokenWorkers}
             assert {type(each.__cause__) for each in errors} == {error}
-            with raises(BrokenExecutor, f"the thread that sees to a worker ended: {error.__name__}: for a test"):
+            with raises(BrokenExecutor, f"the thread that manages a worker ended: {error.__name__}: for a test"):
                 workers.submit(abs, 1)
 
 

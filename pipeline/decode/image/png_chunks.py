@@ -108,7 +108,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, int, memoryview]]:
             ">I", zlib.crc32(body, zlib.crc32(name))
         )
         if critical and not whole:
-            raise _damaged(data, f"the {name.decode()} chunk at byte {at} is damaged: its checksum is another one")
+            raise _damaged(data, f"the {name.decode()} chunk at byte {at} is damaged: its checksum is wrong")
         if critical and name not in (b"IHDR", b"PLTE", b"IDAT", b"IEND"):
             raise _damaged(data, f"it needs the {name.decode()} chunk at byte {at}, which is unknown")
         yield (name if known and whole else b""), at, body

@@ -102,14 +102,19 @@ def conditions(known):
     """Return the machine, versions and rounds of a run and of what was measured again later."""
     versions = ", ".join(f"{LIBRARIES[peer]} {version}" for peer, version in known["versions"].items())
     again = "".join(
-        f" Measured again with queue-runner {one['versions']['ours']}: {', '.join(one['work'])}; {one['rounds']} rounds "
-        f"of {one['seconds']} s on {machine_line(one['machine'])}."
+        f" Measured again with queue-runner {one['versions']['ours']}: {', '.join(one['work'])}; {rounds(one)}, "
+        f"{machine_line(one['machine'])}."
         for one in known.get("anew", [])
     )
     return (
-        f"{machine_line(known['machine'])}. {versions} (for Python: the version of NumPy). Medians of {known['rounds']} "
-        f"rounds of {known['seconds']} s.{again}"
+        f"{machine_line(known['machine'])}. {versions} (for Python: the version of NumPy). Medians over "
+        f"{rounds(known)}.{again}"
     )
+
+
+def rounds(run):
+    """Return how often and how long a run measured."""
+    return f"{run['rounds']} rounds, {run['seconds']} s each"
 
 
 def rates(work):

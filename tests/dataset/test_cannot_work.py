@@ -53,7 +53,10 @@ WRONG = {
         lambda: STREAM.sample([1]),
         "sample: stream is a stream: draw from pipeline.arrays.source.to_arrays",
     ),
-    "shuffle of batches of workers": (lambda: NUMBERS.map(double, workers=2).batch(2).shuffle(), "gets its input from workers"),
+    "shuffle of batches of workers": (
+        lambda: NUMBERS.map(double, workers=2).batch(2).shuffle(),
+        "its input from workers",
+    ),
     "weights below zero": (lambda: pipeline.mix([NUMBERS, NUMBERS], [1, -1]), "weights must be"),
     "too few weights": (lambda: NUMBERS.sample([1, 2]), "expected 10 weights, one for each"),
     "no weight": (lambda: NUMBERS.sample([0] * 10), "at least one weight must be above 0"),

@@ -13,6 +13,8 @@ PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
 }
 
+FIRST = ["README.md", "docs/index.md"]
+
 # Expected output, for pages that describe it in words.
 SAID = {
     "README.md:page": r"(?s).*decode.*",
@@ -70,6 +72,11 @@ def test_others_run_what_is_left_to_them(name):
 
 def test_what_programs_print_is_looked_at():
     assert SAID.keys() <= {case.id for case in cases()}
+
+
+def test_the_first_page_of_the_site_shows_the_program_and_report_of_the_readme():
+    shown = [re.findall(r"^```(?:python|text)\n.*?^```", PAGES[page], re.DOTALL | re.MULTILINE) for page in FIRST]
+    assert shown[0][:2] == shown[1][:2]
 
 
 # Command lines for this package, indented or after a prompt.

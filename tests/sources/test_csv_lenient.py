@@ -62,9 +62,7 @@ class TestComments:
             pipeline.csv(path, comment=3)
 
     def test_without_it_errors_tell_of_it(self, path):
-        with pytest.raises(
-            pipeline.InvalidArgumentError, match=r"only one name, '# made by x', .* comment='#'"
-        ):
+        with pytest.raises(pipeline.InvalidArgumentError, match=r"only one name, '# made by x', .* comment='#'"):
             rows(path, b"# made by x\na,b\n1,2\n")
         with pytest.raises(pipeline.InvalidArgumentError, match=r"line 3: Expect 2 fields but have 1; comment='#'"):
             rows(path, b"a,b\n1,2\n# note\n")

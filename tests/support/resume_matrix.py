@@ -183,7 +183,7 @@ def changed(step, source, value, word):
 
 def table(workers=2):
     """Return the table as Markdown."""
-    head = ["step", "before `shard`: 4 to 2 hosts", "2 to 3", "behind `shard`: 4 to 2 hosts", "2 to 3", "workers"]
+    head = ["step", "before `shard`: 4 to 2 hosts", "2 to 3", "after `shard`: 4 to 2 hosts", "2 to 3", "workers"]
     head += ["batch size", "weights", "row length", "state"]
     lines = [head, ["---"] * len(head)]
     for name, step in STREAM.items():

@@ -153,7 +153,7 @@ def utilisation(folder, work, loader, count, options):
     except (OSError, KeyError):
         print(done.stdout[-2000:], done.stderr[-2000:], file=sys.stderr)
     shutil.rmtree(output, ignore_errors=True)
-    print(f"{work.config}: {loader}, {count}: {found:.1f} %", file=sys.stderr, flush=True)
+    print(f"{work.config}: {loader}, {count}: {found:.1f}%", file=sys.stderr, flush=True)
     return found
 
 

@@ -35,7 +35,6 @@ LIBRARIES = {
 SHOWN = ("torch", "tf.data", "grain")  # have columns in the summary; the fastest other one has one more
 WAYS = {"f32_32": "arrays", "f32_784": "arrays", "image": "arrays", "csv": "csv"}  # else our fastest one
 ALIKE = 0.05  # rates that differ by less count as equal
-NO_BREAK = "\N{NO-BREAK SPACE}%"
 
 
 class Task(NamedTuple):
@@ -140,7 +139,7 @@ def compared(ratio):
         return "as fast"
     if ratio >= 2:
         return f"{ratio:.2g} times as fast" if ratio < 100 else f"{ratio:.0f} times as fast"
-    return f"{100 * abs(ratio - 1):.0f} % {'faster' if ratio > 1 else 'slower'}"
+    return f"{100 * abs(ratio - 1):.0f}% {'faster' if ratio > 1 else 'slower'}"
 
 
 def difference(work):
@@ -184,7 +183,7 @@ def verdicts():
         kind = "As fast" if abs(ratio - 1) < ALIKE else "Faster" if ratio > 1 else "Slower"
         said[kind].append((ratio, f"{task.title} ({words})"))
     lines = [f"- *{kind}*: {'; '.join(each for _, each in sorted(found)[::-1])}." for kind, found in said.items()]
-    return "\n".join(_filled(line.replace(" %", NO_BREAK), "  ").replace(NO_BREAK, " %") for line in lines)
+    return "\n".join(_filled(line, "  ") for line in lines)
 
 
 def libraries():

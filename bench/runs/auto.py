@@ -186,7 +186,7 @@ def main():
         results.append(compared(name, make, nap, options.seconds))
     near = sum(row["auto"] >= 0.9 * row["hand"] for row in results)
     never = sum(row["auto"] >= 0.95 * row["start"] for row in results)
-    print(f"within 10 % of the best by hand: {near} of {len(results)}; at least 0.95 of the start: {never}")
+    print(f"within 10% of the best by hand: {near} of {len(results)}; at least 0.95 of the start: {never}")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(results, file, indent=1)

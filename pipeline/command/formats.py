@@ -117,7 +117,7 @@ def csv_form(files: Sequence[str], skip_lines: int) -> dict[str, Any]:
     A first line with a number is not a header.
 
     Raises:
-        InvalidArgumentError: No file has a line with data.
+        InvalidArgumentError: No file has a line with data, or a column name comes twice.
     """
     for name in files:
         head = _head_of_url(name) if "://" in name else _head(name)
@@ -126,6 +126,12 @@ def csv_form(files: Sequence[str], skip_lines: int) -> dict[str, Any]:
         rows, delimiter = _table(head, skip_lines)
         if rows:
             numbers = any(map(_is_number, rows[0]))
+            twice = next((field for field in rows[0] if rows[0].count(field) > 1), None)
+            if not numbers and twice is not None:
+                raise invalid(
+                    f"{name}: its first line is used as column names, and {twice!r} comes twice: rename a column, or "
+                    f"leave out the line with --skip-header-lines {skip_lines + 1}"
+                )
             names = [f"column {i}" for i in range(1, len(rows[0]) + 1)] if numbers else None
             return {"field_delim": delimiter or ",", "names": names}
     raise nothing_in(files, "line with data")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics.wording import count
-from pipeline.reports.advice import ALL_COMPILED, MEASURE_AGAIN, TOO_SMALL, made_by, taken
+from pipeline.reports.advice import AS_FAST, MEASURE_AGAIN
+from pipeline.reports.facts import COMPUTES, made_by, taken
 from pipeline.reports.model import Stage, Verdict
 from pipeline.reports.report import Report as Run
 from pipeline.reports.words import wrapped
@@ -17,8 +17,6 @@ _STAGES = {"consumer": "consumer", "pool": "shuffle", "step": "shuffle", "prefet
 _SHUFFLES = "`shuffle("
 # Names for the dataset steps, because none was written by the user.
 _IN_WORDS = {"_contents": "read", "_decoded": "decode"}
-# Proposals in the verdict for programs rather than for the command line.
-_FOR_PROGRAMS = re.compile(r"\. (?:Try|If|To|They|It|Its|All|A|The|Move|Faster|Let|Read|Work) .*", re.DOTALL)
 _LESS_PARSING = "fewer columns or a format that needs less parsing"
 _ALIKE = 0.5  # a step with this part of the longest one's time is a bottleneck, too
 LONG_ENOUGH = 3.0  # seconds after which a run's verdict no longer varies between runs
@@ -82,9 +80,10 @@ class FeedReport(NamedTuple):
         """Return the report for people, as several lines."""
         columns = ", ".join(f"{number} {kind}" for kind, number in self.columns.items())
         batches = f"{self.batches:,} {'batch' if self.batches == 1 else 'batches'}"
-        advice = wrapped(self.bottleneck()["advice"])
-        verdicts = tuple(dataclasses.replace(each, text=self.bottleneck()["advice"]) for each in self.run.verdicts)
+        text = self.bottleneck()["advice"]
+        verdicts = tuple(dataclasses.replace(each, starved="", cause=text, advice="") for each in self.run.verdicts)
         run = dataclasses.replace(self.run, stages=tuple(map(_in_words, self.run.stages)), verdicts=verdicts)
+        advice = wrapped(text)
         lines = [
             f"{count(self.examples, 'example')} ({columns}) in {batches}, {_bytes(self.bytes)}, "
             f"{self.seconds:.2f} s{', interrupted' if self.interrupted else ''}",
@@ -104,52 +103,48 @@ class FeedReport(NamedTuple):
         if self.examples == 0 or verdict is None:
             text = "No batch came through: the run ended before the first one was complete."
             return {"stage": "start", "advice": text, "knob": None, "gain": None}
-        advice, knob = self._advice(verdict)
+        cause, advice, knob = self._texts(verdict)
         stage = _STAGES.get(verdict.kind, "readers")
-        if verdict.kind == "step" and _SHUFFLES not in verdict.text:
+        if verdict.kind == "step" and _SHUFFLES not in verdict.cause:
             stage = "batches"
-        return {"stage": stage, "advice": advice, "knob": knob, "gain": verdict.gain}
+        text = " ".join(filter(None, (verdict.starved, cause, advice)))
+        return {"stage": stage, "advice": text, "knob": knob, "gain": verdict.gain}
+
+    def _texts(self, verdict: Verdict) -> tuple[str, str, str | None]:
+        """Return the cause and the advice as sentences in the command's words, and the option to change."""
+        if verdict.kind == "short":
+            took = f"Too short to judge ({self.seconds:.2f} s)"
+            return f"{took}: let it run for {LONG_ENOUGH:.0f} s or more, by --epochs.", "", "--epochs"
+        cause = verdict.cause
+        for name, words in _IN_WORDS.items():
+            cause = cause.replace(f"`{name}`", f"`{words}`")
+        if verdict.advice.startswith((MEASURE_AGAIN, AS_FAST)):
+            return cause, verdict.advice, None
+        if verdict.kind in ("source", "step") and (pair := self._sharing()):
+            return f"Bottleneck: {pair} share one thread.", "", None
+        return cause, *self._advice(verdict)
 
     def _advice(self, verdict: Verdict) -> tuple[str, str | None]:
-        """Return the verdict as a sentence proposing an option, and that option."""
-        threads = self.settings["threads"]
-        if verdict.kind == "short":
-            text = (
-                f"Too short to judge ({self.seconds:.2f} s): let it run for {LONG_ENOUGH:.0f} s or more, by --epochs."
-            )
-            return text, "--epochs"
-        if verdict.text.endswith(MEASURE_AGAIN) or ALL_COMPILED in verdict.text:
-            return verdict.text, None
-        begins = _FOR_PROGRAMS.sub("", verdict.text.removesuffix("."))
-        for name, words in _IN_WORDS.items():
-            begins = begins.replace(f"`{name}`", f"`{words}`")
+        """Return the verdict's advice in terms of the command's options, and the option."""
+        threads, processors = self.settings["threads"], self.run.processors
         if verdict.kind == "consumer":
-            return f"{begins}. Your files keep up with a loop that does nothing else.", None
+            return "Your files keep up with a loop that does nothing else.", None
         if verdict.kind == "pool":
-            return f"{begins}. A smaller --min-after-dequeue starts sooner and shuffles less.", "--min-after-dequeue"
+            return "A smaller --min-after-dequeue starts sooner and shuffles less.", "--min-after-dequeue"
+        if verdict.kind == "prefetch" and verdict.value is None:
+            return "Try a larger --batch-size.", "--batch-size"
         if verdict.kind == "prefetch":
-            if TOO_SMALL in verdict.text:
-                return f"{begins}. {TOO_SMALL}: try a larger --batch-size.", "--batch-size"
-            return f"{begins}. Try --capacity {2 * self.settings['capacity']}.", "--capacity"
-        if verdict.kind in ("source", "step"):
-            return self._of_reading(verdict.kind, begins)
-        if threads < self.run.processors:
-            return f"{begins}. Try --threads {min(2 * threads, self.run.processors)}.", "--threads"
-        return (
-            f"{begins}. All {self.run.processors} processors have a thread: faster files or fewer columns help.",
-            None,
-        )
-
-    def _of_reading(self, kind: str, begins: str) -> tuple[str, str | None]:
-        """Return the advice about a source or a step of its thread, and the option."""
-        if pair := self._sharing():
-            return f"Bottleneck: {pair} share one thread.", None
-        if kind == "source":
-            helps = _LESS_PARSING if ", computing)" in begins else "faster files"
-            return f"{begins}. One thread reads: {helps} help.", None
-        if _SHUFFLES not in begins:
-            return f"{begins}. Your files keep up with it.", None
-        return f"{begins}. If the order does not matter, try --no-shuffle.", "--no-shuffle"
+            return f"Try --capacity {2 * self.settings['capacity']}.", "--capacity"
+        if verdict.kind == "source":
+            helps = _LESS_PARSING if f"{COMPUTES})" in verdict.cause else "faster files"
+            return f"One thread reads: {helps} help.", None
+        if verdict.kind == "step" and _SHUFFLES in verdict.cause:
+            return "If the order does not matter, try --no-shuffle.", "--no-shuffle"
+        if verdict.kind == "step":
+            return "Your files keep up with it.", None
+        if threads < processors:
+            return f"Try --threads {min(2 * threads, processors)}.", "--threads"
+        return f"All {processors} processors have a thread: faster files or fewer columns help.", None
 
     def _sharing(self) -> str:
         """Return the two longest steps in one thread with their shares; "" if one of them takes most of its time."""

@@ -428,8 +428,9 @@ class DatasetIterator(Recipe, Generic[T_co]):
         times = self._times
         if times.begun_at is not None and times.ended_at is None:
             times.end()
-            note_pass(self._node, times.age(), self._facts)
-            ended.note(self, self._facts)
+            seconds, facts = times.age(), functools.cache(self._facts)
+            note_pass(self._node, seconds, facts)
+            ended.note(self, seconds, facts)
 
     def _close_stream(self) -> None:
         """End the stream's threads and close its files. Can be called again after an interrupt."""

@@ -7,11 +7,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from pipeline.diagnostics.clocks import Clocks
-from pipeline.diagnostics.live import LoopFacts, LoopTimes, PartFacts
+from pipeline.diagnostics.live import SHORTEST, LoopFacts, LoopTimes, PartFacts, without_threads
+from pipeline.diagnostics.starts import without_start
 from pipeline.stats import QueueStats
 
 LONG = 1.0  # seconds: longer passes are judged alone
-_SHORTEST = 0.01  # seconds: shorter passes are not worth a note
 
 _notes: WeakKeyDictionary[Any, LoopFacts] = WeakKeyDictionary()
 
@@ -25,11 +25,9 @@ def note_pass(recipe: object, seconds: float, facts: Callable[[], LoopFacts]) ->
     """Note an ended pass."""
     if seconds >= LONG:
         _notes.pop(recipe, None)
-    elif seconds >= _SHORTEST:
-        whole = with_earlier(facts(), _notes.get(recipe))
-        # Without what would keep earlier sums and threads alive.
-        parts = [part._replace(threads=()) for part in whole.parts]
-        _notes[recipe] = whole._replace(parts=parts, before=None)
+    elif seconds >= SHORTEST:
+        whole = with_earlier(without_start(facts()), _notes.get(recipe))
+        _notes[recipe] = without_threads(whole)._replace(before=None)
 
 
 def forget_passes() -> None:
@@ -45,7 +43,7 @@ def with_earlier(facts: LoopFacts, before: LoopFacts | None) -> LoopFacts:
         errors=facts.errors + before.errors,
         dropped=facts.dropped + before.dropped,
         times=_longer(facts.times, before.times),
-        parts=[_sum(one, other, before.times.age()) for one, other in zip(facts.parts, before.parts, strict=True)],
+        parts=[_sum(one, other) for one, other in zip(facts.parts, before.parts, strict=True)],
         taken=(facts.taken[0] + before.taken[0], facts.taken[1] + before.taken[1]),
         clocks=_both(facts.clocks, before.clocks),
         passes=facts.passes + before.passes,
@@ -62,11 +60,13 @@ def _longer(times: LoopTimes, before: LoopTimes) -> LoopTimes:
     return made
 
 
-def _sum(part: PartFacts, before: PartFacts, seconds: float) -> PartFacts:
+def _sum(part: PartFacts, before: PartFacts) -> PartFacts:
     settings = part.settings
     if "moved" in settings:
         pairs = zip(settings["moved"], before.settings.get("moved", (0, 0)), strict=True)
-        settings = settings | {"moved": tuple(map(sum, pairs)), "ready_at": settings["ready_at"] - seconds}
+        settings = settings | {"moved": tuple(map(sum, pairs))}
+    if "started_s" in before.settings:
+        settings = settings | {"started_s": settings.get("started_s", 0.0) + before.settings["started_s"]}
     return part._replace(
         elements=part.elements + before.elements,
         seconds=part.seconds + before.seconds,

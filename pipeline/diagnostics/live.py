@@ -20,6 +20,8 @@ from pipeline.stats import QueueStats
 
 T = TypeVar("T")
 
+SHORTEST = 0.01  # seconds: shorter loops are not worth a note
+
 _numbers = itertools.count(1)  # one count for all: a number stands for one thing
 
 
@@ -307,8 +309,14 @@ class LoopFacts(NamedTuple):
     before: LoopFacts | None = None
 
 
+def without_threads(facts: LoopFacts) -> LoopFacts:
+    """Return an ended loop's facts without its thread objects, which need not be kept alive."""
+    return facts._replace(parts=[part._replace(threads=()) for part in facts.parts])
+
+
 class Ended:
-    """Keeps the facts about the main ended loop while a watcher exists, because a `for` loop keeps no iterator.
+    """Keeps the facts about an ended loop, because a `for` loop keeps no iterator: the main one while a watcher
+    exists, and otherwise the last one.
 
     Attributes:
         watchers: The watchers, the latest last.
@@ -318,29 +326,38 @@ class Ended:
         self.watchers: list[Any] = []
         self._last: tuple[int, LoopFacts] | None = None
 
-    def note(self, loop: Any, facts: Callable[[], LoopFacts]) -> None:
-        """Record an ended loop, unless the last one took more than twice as long.
+    def note(self, loop: Any, seconds: float, facts: Callable[[], LoopFacts]) -> None:
+        """Record an ended loop, unless it is short, or a watched one took more than twice as long.
 
         Args:
             loop: The iterator.
+            seconds: How long it took.
             facts: Returns its facts.
         """
-        found = loops.number(loop) if self.watchers else None
-        if found is not None:
+        found = loops.number(loop)
+        if found is None or (seconds < SHORTEST and not self.watchers):
+            return
+        if not self.watchers or self._last is None or seconds >= self._last[1].times.age() / 2:
             new = facts()
-            if self._last is None or new.times.age() >= self._last[1].times.age() / 2:
-                self._last = found, new._replace(state="closed" if new.state == "closed" else "ended")
+            new = new._replace(state="closed" if new.state == "closed" else "ended")
+            self._last = found, new if self.watchers else without_threads(new)
 
     def last(self) -> tuple[int, LoopFacts] | None:
         """Return the recorded loop, as its number and facts; None if there is none."""
         return self._last
 
+    def enter(self, watcher: Any) -> None:
+        """Add a watcher; the first one knows nothing of earlier loops."""
+        if not self.watchers:
+            self._last = None
+        self.watchers.append(watcher)
+
     def leave(self, watcher: Any) -> None:
         """Remove a watcher; can be called again after Ctrl-C."""
         if watcher in self.watchers:
             self.watchers.remove(watcher)
-        if not self.watchers:
-            self._last = None
+        if not self.watchers and self._last is not None:
+            self._last = self._last[0], without_threads(self._last[1])
 
     def forget(self) -> None:
         """Keep nothing, because nobody watches in a forked child."""
@@ -352,6 +369,9 @@ ended = Ended()
 
 
 def facts_of_loops() -> dict[int, LoopFacts]:
-    """Return the facts about each live iterator and the recorded ended one, by number."""
-    found = {} if (last := ended.last()) is None else dict([last])
-    return found | {number: loop._facts() for number, loop in loops.numbered()}
+    """Return the facts about each live iterator by number; also the recorded one, if watched or if nothing is live."""
+    found = {number: loop._facts() for number, loop in loops.numbered()}
+    last = ended.last()
+    if last is None or not (ended.watchers or not any(each.numbered() for each in (loops, queues, readers, groups))):
+        return found
+    return dict([last]) | found

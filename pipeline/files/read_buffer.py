@@ -33,7 +33,7 @@ class ReadBuffer:
         position: The index of the first unused byte in `data`; the caller advances it.
     """
 
-    CHUNK = 1 << 18  # bytes read at once; measured: 64 KiB to 1 MiB differ by less than 10 %
+    CHUNK = 1 << 18  # bytes read at once; measured: 64 KiB to 1 MiB differ by less than 10%
 
     _SMALL = 1 << 22
 

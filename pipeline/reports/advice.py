@@ -1,44 +1,85 @@
-"""Advice: how many workers to try, the speed-up to expect, and how to say it."""
+"""Advice: from the cause of a slow run to one change in the dataset, and the speed-up to expect."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
+from pipeline.diagnostics.wording import count
+from pipeline.reports.facts import (
+    ALWAYS,
+    COMPUTES,
+    HOGGED,
+    MOSTLY,
+    OF_USERS,
+    UNKNOWN,
+    WAITS,
+    Thread,
+    all_before,
+    called,
+    calls,
+    can_move,
+    delayed,
+    does_in_workers,
+    does_serially,
+    has_workers,
+    holds_gil,
+    made_by,
+    needed,
+    taken,
+)
 from pipeline.reports.model import Stage
 from pipeline.reports.report import Report
-from pipeline.reports.words import unit
 
 WORTH = 1.1  # speed-up below which nothing is advised
 LEAST = 0.75  # part of the possible speed-up to promise; `make verdicts` checks it
-MOSTLY = 0.5  # share of the time
-HOGGED = 0.7  # share of the time with the GIL held by some thread
+OFTEN = 0.2  # share of the time
+SETTLED = 10  # seconds after which `workers="auto"` has tried all it can
 
-_TRIFLE = 10e-6  # seconds: handing a shorter call to a worker costs about as much as the call
-_SHORT = 20e-6  # seconds: for a shorter call, processes gain at most `OF_SHORT`
-OF_SHORT = 1.5
+_BRIEF = 10e-6  # seconds: handing a shorter call to a worker costs about as much as the call
+_BRIEF_SERIAL = 20e-6  # seconds: workers speed up a shorter call less than work on whole batches does
 _MOST_AT_ONCE = 4  # largest factor for the number of workers
 _MOST = 64  # workers
 _NOTICED = 1.15  # a smaller speed-up is not promised as the least one
 _EXACT = 3.0  # smaller speed-ups are printed with a decimal
 _HALF = 0.5  # processors
-_HARDLY = 0.05  # share of the time at work: nothing that computes uses less, even on a busy machine
+_BUSY = 0.75  # share of the time: workers idle for longer may wait for the loop
 _MUCH = 50e6  # bytes per second to and from processes: less takes them no noticeable time
 _QUICK = 2e-3  # seconds: for shorter calls, pickling their arguments counts
 _MUCH_OF_SHORT = 1e6  # bytes per second of such calls
-_HANDED_OVER = 1.15  # largest cost of handing over the GIL; `make verdicts` checks it
-_AT_ONCE = 1.2  # processors: threads wanting more run at the same time, so without the GIL
+_BY_CSV = 2.0, 5.0  # speed-up by `csv` over Python that splits and converts lines of 4 to 65 columns
+_AHEAD, _DEEP = 2, 8  # default of `prefetch`; the least one for unequal elements
+_HAND_OVER = 12e-6  # seconds added to each element by a prefetch
 
-_ALL = 0.85  # processors: threads using less are not limited by the GIL
-_PART = 0.3  # processors: a function using less does not compute much
+NO_STEP = "No step stands out"
+MEASURE_AGAIN = "Measure again while they are free"
+AS_FAST = "This is about as fast as one thread"
+LESS_WORK = "To go faster, do less work per example"
 
-COMPUTES, WAITS, UNKNOWN = ", computing", ", waiting for I/O", ""
-UNEQUAL = "They wait for the slowest, as examples take unequal time"
-UNLESS = ", unless they wait for one lock, disk or server"
-MEASURE_AGAIN = "Measure again while they are free."
-TOO_SMALL = "The batches are too small for a thread of their own"
-ALL_COMPILED = "No step stands out; all are compiled."
-LESS_WORK = "To go faster, do less work per example."
+
+class Remedy(NamedTuple):
+    """A bottleneck, and the change to make. Both sentences lack their full stops.
+
+    Attributes:
+        stage, kind, knob, value, gain, least: As in `Verdict`.
+        cause: A sentence on the bottleneck.
+        advice: A sentence with the change, up to the speed-up.
+        note: Follows the speed-up: its condition, or the next step.
+        why: Follows the cause: a reason that a lack of processor time may explain as well.
+        sure: True if other programs that took processor time change nothing.
+    """
+
+    stage: Stage
+    kind: str
+    cause: str
+    advice: str
+    knob: str | None = None
+    value: int | None = None
+    gain: float | None = None
+    least: float | None = None
+    note: str = ""
+    why: str = ""
+    sure: bool = False
 
 
 class Offer(NamedTuple):
@@ -46,227 +87,18 @@ class Offer(NamedTuple):
 
     Attributes:
         value: The number.
-        knob: The argument to write.
+        argument: The value to write for `workers=`.
         most, least: The largest and smallest speed-up to promise.
-        text: The advice as a sentence.
-        either: True if the text has two kinds of workers.
+        note: As in `Remedy`.
+        turns: True if the current threads take turns at the GIL.
     """
 
     value: int
-    knob: str
+    argument: str
     most: float
     least: float
-    text: str
-    either: bool
-
-    @property
-    def advised(self) -> int | None:
-        """The number; None if the kind of workers is open."""
-        return None if self.either else self.value
-
-
-def of_files(slow: Stage, how: str) -> str:
-    """Return the advice for a source that reads files."""
-    if how == WAITS:
-        return "Faster storage or a local copy of its files would help."
-    if slow.settings.get("source") == "csv":
-        return "Read fewer columns (`columns=`), or convert the files to Parquet."
-    return "It would help to read less, such as fewer columns, or another file format."
-
-
-def too_brief(report: Report, slow: Stage, share: float) -> str:
-    """Return the advice if calls are too short for workers; "" for longer calls and for other steps.
-
-    Args:
-        report: The run.
-        slow: The function or source.
-        share: Share of the time in its calls.
-    """
-    inputs = report.before(slow) or [slow]  # a filter is called more often than it returns
-    calls = sum(each.rate for each in inputs)
-    batches, at_work = unit(inputs[0]) == "batches", slow.settings.get("in_workers")
-    limit = _TRIFLE if at_work else _SHORT
-    if slow.kind not in ("function", "source") or not calls or share >= limit * calls:
-        return ""
-    takes = f"It takes about {figure(max(0.1, 1e6 * share / calls))} µs {'a batch' if batches else 'an example'}"
-    processes = slow.kind == "function" and not batches and share >= _TRIFLE * calls and report.processors > 1
-    if not (at_work or processes):
-        takes += ", too short for workers"
-    if slow.kind == "source":
-        return f"{takes}."
-    if batches:
-        return f"{takes}. To go faster, make larger batches."
-    if _reads_csv_lines(report, slow):
-        return f"{takes}. Read the columns by `pipeline.csv(path, names=[...])`: its rows are dicts."
-    return f"{takes}. {_for_batches(slow)}{OR_PROCESSES if processes else ''}."
-
-
-OR_PROCESSES = f", or try `workers=pipeline.processes(2)`: up to {OF_SHORT} times as fast"
-
-
-def _for_batches(slow: Stage) -> str:
-    """Return the advice to work on whole batches, without its full stop."""
-    if slow.settings.get("call") == "filter":
-        return "To go faster, filter whole batches (`.batch(n).map_batches(f).unbatch()`)"
-    return "To go faster, write it for a whole batch in NumPy (`.batch(n).map_batches(f)`)"
-
-
-def _reads_csv_lines(report: Report, slow: Stage) -> bool:
-    """Return whether a function gets the lines of a CSV file, most likely to split them."""
-    return slow.settings.get("call") != "filter" and any(each.settings.get("csv_lines") for each in report.stages)
-
-
-def delayed(stage: Stage) -> float:
-    """Return the number of processors for which a stage waited; 0 if unknown."""
-    return (stage.wanted or 0.0) - (stage.cpu or 0.0)
-
-
-def why_no_more(report: Report, how: str) -> str:
-    """Return a sentence on why more workers gain nothing; "" if at least half a processor is free."""
-    if how != COMPUTES and (report.lock or 0.0) > HOGGED:
-        return f"The GIL is held {report.lock:.0%} of the time. "
-    number, known = report.processors, [stage.cpu for stage in report.stages if stage.cpu is not None]
-    if known and number - sum(known) >= _HALF:
-        return ""
-    return f"{'The only processor is' if number == 1 else f'All {number} processors are'} used. "
-
-
-def why_idle(report: Report, slow: Stage) -> str:
-    """Return the advice if a thread waits for workers although they are mostly idle."""
-    sent, received = slow.settings.get("moved", (0, 0))
-    short = (slow.busy or 0.0) * slow.threads < _QUICK * slow.rate
-    least = (_MUCH_OF_SHORT if short else _MUCH) * (slow.age_s or report.seconds)
-    if made_by(slow) == "pipeline.threads" or sent + received < least:
-        return f"{UNEQUAL}: if any order will do, pass `ordered=False`."
-    if sent > received:
-        return "Its inputs take long to send: send less, such as file names, and read in the function."
-    return "Its results take long to come back: return less, or smaller dtypes."
-
-
-def more_workers(
-    report: Report,
-    slow: Stage,
-    now: int,
-    work: float,
-    share: float,
-    limit: float,
-    how: str,
-    apart: float = 0.0,
-) -> Offer:
-    """Return the number of workers to keep up, and the speed-up.
-
-    Args:
-        report: The run.
-        slow: The step.
-        now: The current number.
-        work: The average number at work.
-        share: The number doing the current work.
-        limit: Share of the time for everything else; more workers cannot lower it.
-        how: COMPUTES, WAITS or UNKNOWN.
-        apart: Share of the time in which they cannot work, however many there are.
-    """
-    value = min(max(now + 1, min(math.ceil(work / limit), _MOST_AT_ONCE * now)), max(now, _MOST))
-    kind, wanted = made_by(slow) or "pipeline.threads", (slow.wanted or 0.0) if made_by(slow) else 0.0
-    in_threads = kind == "pipeline.threads"
-    advice, handed, unless, choice = "Try", 1.0, "", ""
-    if how == COMPUTES:
-        value = min(value, report.processors)
-        if holds_lock(report, kind, wanted):
-            if now > 1 and value > 1:
-                advice, handed = f"Its {now} threads take turns at Python's lock (GIL). Try", _HANDED_OVER
-            elif report.lock is None:
-                choice = _either(value)
-            kind, in_threads = "pipeline.processes", False
-            share = min(share, 1.0)  # only one holds the GIL at a time
-    elif how == UNKNOWN and now == 1 and in_threads and report.processors > 1:
-        kind, in_threads, value = "pipeline.processes", False, min(value, report.processors)  # it may compute
-        choice = _either(value)
-    elif how == WAITS:
-        unless = UNLESS if now > 1 else ""
-        if kind == "pipeline.processes":
-            kind, in_threads, unless = "pipeline.threads", True, f"{unless}; threads suffice, as it waits"
-    most = min(1 / max(limit, apart + share / value), _room(report, in_threads)) * handed
-    knob = f"{kind}({value})" if kind.startswith("pipeline.") and not in_threads else str(value)
-    least = 1.0 if unless or choice or how == UNKNOWN else least_of(most)
-    if how == COMPUTES:  # two processors may be one core
-        least = min(least, max(1.0, 1 / max(limit, apart + 2 * share / value)))
-    text = f"{advice} {choice or f'`workers={knob}`'}{between(least, most)}{unless}."
-    return Offer(value, knob, most, least, text, bool(choice))
-
-
-def _either(value: int) -> str:
-    """Return both kinds of workers, if it is unknown whether the function holds the GIL."""
-    return f"`workers={value}` if it releases the GIL (NumPy, images), else `workers=pipeline.processes({value})`"
-
-
-def _room(report: Report, in_threads: bool) -> float:
-    """Return the largest speed-up with the free processors, and for threads with the GIL."""
-    used = sum(stage.cpu or 0.0 for stage in report.stages)
-    lock = (report.lock or 0.0) if in_threads else 0.0
-    return min(report.processors / max(used, 1e-3), 1 / max(lock, 1e-3))
-
-
-def holds_lock(report: Report, made_by: str, wanted: float) -> bool:
-    """Return whether a computing function holds the GIL, in threads or in the caller.
-
-    Args:
-        report: The run.
-        made_by: The factory for its workers.
-        wanted: The processors that they used or waited for.
-    """
-    held = wanted < _AT_ONCE if report.lock is None else report.lock > HOGGED
-    return made_by == "pipeline.threads" and held
-
-
-def taken(part: Stage) -> float:
-    """Return a step's share of its thread's time; for workers, the thread's waiting time."""
-    return float(part.settings.get("taken", 0.0))
-
-
-def made_by(part: Stage) -> str:
-    """Return the factory for a step's workers; "" without workers."""
-    return str(part.settings.get("made_by", ""))
-
-
-def how_workers(report: Report, slow: Stage) -> str:
-    """Return whether a step's workers compute."""
-    if slow.wanted is None or not slow.busy:
-        return UNKNOWN
-    at_work = slow.busy * slow.threads
-    if _contend(report, slow):
-        return COMPUTES
-    if holds_lock(report, made_by(slow), slow.wanted):
-        at_work = min(at_work, 1.0)  # the others wait for the GIL
-    if (slow.cpu or 0.0) > MOSTLY * report.processors and slow.wanted > MOSTLY * at_work:  # they wait for each other
-        return COMPUTES
-    cpu = slow.cpu or 0.0
-    does = activity(cpu, slow.wanted, at_work)
-    return UNKNOWN if does == WAITS and cpu > _HARDLY * at_work and delayed(slow) > _HALF else does
-
-
-def _contend(report: Report, slow: Stage) -> bool:
-    """Return whether threads compute, and share the GIL with the loop and read-ahead threads."""
-    used = sum(each.cpu or 0.0 for each in report.stages if made_by(each) in ("", "pipeline.threads"))
-    turns = holds_lock(report, made_by(slow), slow.wanted or 0.0) and slow.threads > 1
-    return turns and _ALL <= used <= _AT_ONCE and (slow.cpu or 0.0) > _PART
-
-
-def activity(cpu: float, wanted: float, work: float) -> str:
-    """Return whether a step computes; a wait for a processor may belong to its work or to its end.
-
-    Args:
-        cpu: Processors used.
-        wanted: The processors that it used or waited for.
-        work: Share of the time at work, summed over its threads.
-    """
-    if cpu > MOSTLY * work:
-        return COMPUTES
-    return WAITS if wanted < MOSTLY * work or cpu < _HARDLY * work else UNKNOWN
-
-
-def least_of(gain: float) -> float:
-    """Return the smallest speed-up to expect if the largest is `gain`."""
-    return max(1.0, LEAST * gain)
+    note: str
+    turns: bool
 
 
 def between(least: float, most: float) -> str:
@@ -282,3 +114,295 @@ def between(least: float, most: float) -> str:
 def figure(times: float) -> str:
     """Return a number for people."""
     return f"{times:.1f}".removesuffix(".0") if times < _EXACT else f"{times:.0f}"
+
+
+# Steps without workers
+
+
+def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consumer: float) -> Remedy:
+    """Return the remedy for a step without workers."""
+    if taken(slow) < MOSTLY * thread.busy:  # rather one of yours than one that is compiled
+        yours = [each for each in thread.parts if (calls(each) or can_move(each)) and not has_workers(each)]
+        slow = max(yours, key=taken, default=slow)
+    share = taken(slow)
+    does = does_serially(slow, thread, consumer if thread.first else 0.0)
+    brief = takes(report, slow, share * (1 - delayed(thread.owner) / max(thread.busy, 1e-3)), _BRIEF_SERIAL)
+    if share < MOSTLY * thread.busy and (brief or thread.compiled):
+        together = ", and all are compiled" if thread.compiled else ""
+        cause = f"{NO_STEP}{together}: {_by_size(thread)}"
+        return Remedy(slow, slow.kind, cause, _for_all(thread))
+    cause = f"Bottleneck: `{slow.name}` ({share:.0%} of the time{brief or does})"
+    if brief and (calls(slow) or can_move(slow)):
+        return _of_brief(report, slow, thread, cause)
+    least, ahead = _by_prefetch(report, thread, consumer)
+    if slow.kind == "function" or can_move(slow):
+        limit = needed(thread, behind, consumer, slow)
+        offer = more_workers(report, slow, 1, share, share, limit, does, _apart(report, share))
+        if offer.most > WORTH * (least if does == COMPUTES else ahead):
+            return _in_workers(slow, cause, offer, does)
+    if ahead > WORTH:
+        return prefetched(slow, slow.kind, cause, ahead)
+    return Remedy(slow, slow.kind, cause, _as_it_is(slow, does))
+
+
+def takes(report: Report, slow: Stage, share: float, limit: float) -> str:
+    """Return the duration of a function's or source's calls, as text, if it is below a limit; else "".
+
+    Args:
+        report: The run.
+        slow: The function or source.
+        share: Share of the time in its calls.
+        limit: Seconds.
+    """
+    rate, batches = called(report, slow)
+    if slow.kind not in ("function", "source") or not rate or share >= limit * rate:
+        return ""
+    return f", {figure(max(0.1, 1e6 * share / rate))} µs per {'batch' if batches else 'example'}"
+
+
+def _by_size(thread: Thread) -> str:
+    """Return a thread's longest steps with their shares of the time."""
+    longest = sorted(thread.parts, key=taken, reverse=True)[:3]
+    return ", ".join(f"`{each.name}` {taken(each):.0%}" for each in longest)
+
+
+def _for_all(thread: Thread) -> str:
+    """Return the advice for a thread of short steps."""
+    mapped = thread.step("map")
+    if mapped is not None:
+        return _whole_batches(mapped, thread)
+    source = next((each for each in thread.parts if each.settings.get("source") in OF_USERS), None)
+    if source is not None:
+        return _whole_arrays(source)
+    if thread.reads_files:
+        return f"{AS_FAST} reads this file"
+    return f"{AS_FAST} goes; larger batches take less time per example"
+
+
+def _of_brief(report: Report, slow: Stage, thread: Thread, cause: str) -> Remedy:
+    """Return the remedy for calls too short for workers."""
+    gain = least = None
+    note = ""
+    if slow.kind == "source":
+        advice = _whole_arrays(slow)
+    elif called(report, slow)[1]:
+        advice = "To go faster, make larger batches"
+    elif slow.settings.get("call") == "filter":
+        advice = "To go faster, filter whole batches (`.batch(n).map_batches(f).unbatch()`)"
+    elif any(each.settings.get("csv_lines") for each in report.stages):  # most likely to split them
+        advice, (least, gain) = "Read its columns with `pipeline.csv(path, names=[...])`", _BY_CSV
+        note = "; batches become dicts of columns"
+    else:
+        advice = _whole_batches(slow, thread)
+    return Remedy(slow, slow.kind, cause, advice, None, None, gain, least, note)
+
+
+def _whole_batches(slow: Stage, thread: Thread) -> str:
+    """Return the advice to call a function once per batch, with the names and sizes of this dataset."""
+    name = "f" if slow.name.startswith("<") else slow.name
+    batch = thread.step("batch")
+    size = "batch(n)" if batch is None else batch.name
+    return (
+        f"To go faster, write `{slow.name}` for whole batches in NumPy: `.{size}.map_batches({name})` instead of "
+        f"`.map({name}).{size}`"
+    )
+
+
+def _whole_arrays(source: Stage) -> str:
+    """Return the advice for a source whose examples take little time each."""
+    if source.settings.get("source") in ("callable", "stateful"):
+        return f"To go faster, let `{source.name}` yield arrays of many examples, and add `.unbatch()`"
+    return "To go faster, pass arrays (`pipeline.arrays(x)`) instead of single examples"
+
+
+def _as_it_is(slow: Stage, does: str) -> str:
+    """Return the advice for a step that neither workers nor a prefetch speed up."""
+    if slow.settings.get("call") == "batch" and slow.settings.get("functions"):
+        return "Move its `collate=` into `.batch(n, collate=list).map_batches(f, workers=4)`"
+    if slow.kind == "source" and not can_move(slow):
+        if does == WAITS:
+            return "Faster storage or a local copy of its files would help"
+        if slow.settings.get("source") == "csv":
+            return "Read fewer columns (`columns=`), or convert the files to Parquet"
+        return "It would help to read less, such as fewer columns, or another file format"
+    return LESS_WORK if calls(slow) or can_move(slow) else "It is compiled; to go faster, drop unused fields before it"
+
+
+def _in_workers(slow: Stage, cause: str, offer: Offer, does: str) -> Remedy:
+    """Return the advice to give a step's work to workers, with the argument to write."""
+    call, most, least, note = slow.settings.get("takes_workers"), offer.most, offer.least, offer.note
+    advice = f"Try `{call}(..., workers={offer.argument})`" if call else f"Try `workers={offer.argument}`"
+    if slow.kind == "source" and not call:
+        advice = f"Move its slow part into `.map(..., workers={offer.argument})`"
+        least, note = 1.0, ""
+    return Remedy(slow, slow.kind, cause, advice, "workers", offer.value, most, least, note, sure=does == WAITS)
+
+
+def _apart(report: Report, share: float) -> float:
+    """Return the share of the time in which workers cannot help: a cache's first epoch is not like the others."""
+    return 1 - share if any(each.settings.get("call") == "cache" for each in report.stages) else 0.0
+
+
+# Prefetch
+
+
+def _by_prefetch(report: Report, thread: Thread, consumer: float) -> tuple[float, float]:
+    """Return the smallest and largest speed-up by a prefetch at the end."""
+    if not thread.first:
+        return 1.0, 1.0
+    limit = max(thread.busy, consumer, report.lock or 0.0) + _HAND_OVER * thread.owner.rate
+    most = 1 / max(limit, 1e-3)
+    return max(1.0, min(LEAST * most, 1 / max(thread.wanted or 0.0, 1e-3))), most
+
+
+def prefetched(slow: Stage, kind: str, cause: str, gain: float, why: str = "") -> Remedy:
+    """Return the advice to add a prefetch."""
+    return Remedy(slow, kind, cause, f"Try `.prefetch({_AHEAD})` at the end", "prefetch", _AHEAD, gain, 1.0, why=why)
+
+
+def too_small(prefetch: Stage) -> Remedy:
+    """Return the remedy for batches that take less time than handing them over."""
+    cause = f"Bottleneck: `{prefetch.name}`, as the batches are too small for a thread of their own"
+    advice = f"Leave out `.{prefetch.name}`, or make larger batches"
+    return Remedy(prefetch, "prefetch", cause, advice, "prefetch")
+
+
+def by_turns(prefetch: Stage, consumer: float, empty: float, room: float) -> Remedy:
+    """Return the remedy for unequal elements: sometimes the loop waits, sometimes the read-ahead thread."""
+    assert prefetch.tank is not None
+    value = max(_DEEP, 4 * prefetch.tank.stats.capacity)
+    cause = (
+        f"Bottleneck: `{prefetch.name}` is too small: your loop waited for it {empty:.0%} of the time, and it was full "
+        f"{room:.0%} of the time"
+    )
+    gain = 1 / max(consumer, 1 - room, 1e-3)
+    return Remedy(prefetch, "prefetch", cause, f"Try `prefetch({value})`", "prefetch", value, gain, 1.0)
+
+
+# Steps with workers
+
+
+def of_workers(report: Report, slow: Stage, thread: Thread, behind: float, consumer: float) -> Remedy:
+    """Return the remedy for slow workers."""
+    now, busy, auto = max(1, slow.threads), slow.busy or 0.0, slow.settings.get("auto")
+    does = UNKNOWN if auto else does_in_workers(report, slow)
+    used, work = slow.cpu or 0.0, now * busy
+    brief = takes(report, slow, used if does == COMPUTES else max(used, work - delayed(slow)), _BRIEF)
+    cause = f"Bottleneck: `{slow.name}` ({count(now, 'worker')}, {busy:.0%} busy{does}{'' if auto else brief})"
+    if auto:
+        return _of_auto(report, slow, cause)
+    if brief:
+        return _of_brief(report, slow, thread, cause)
+    turns = does == COMPUTES and holds_gil(report, made_by(slow), used)
+    _, ahead = _by_prefetch(report, thread, consumer)
+    if busy < _BUSY and consumer > OFTEN and ahead > WORTH and not turns:
+        return prefetched(slow, "function", cause, ahead, "they are idle while your loop works")
+    if busy < ALWAYS and not turns and (others := [each for each in all_before(report, slow) if has_workers(each)]):
+        return _behind_others(report, slow, others[0], thread, cause)
+    if busy < MOSTLY and not turns:
+        why, advice = _why_idle(report, slow)
+        return Remedy(slow, "function", cause, advice, why=why)
+    limit, apart = needed(thread, behind, consumer, slow), _apart(report, taken(slow))
+    offer = more_workers(report, slow, now, work, now * taken(slow) if apart else now, limit, does, apart)
+    if offer.most < WORTH:
+        return Remedy(slow, "function", cause, LESS_WORK, why=_why_no_more(report, does))
+    why = f"its {now} threads take turns at Python's lock (GIL)" if offer.turns else ""
+    return _in_workers(slow, cause, offer, does)._replace(why=why)
+
+
+def _of_auto(report: Report, slow: Stage, cause: str) -> Remedy:
+    """Return the remedy for workers that change their number themselves."""
+    if report.seconds < SETTLED:
+        advice = f'Let it run for {SETTLED} s or more, as `workers="auto"` still tries other numbers'
+        return Remedy(slow, "function", cause, advice)
+    return Remedy(slow, "function", cause, LESS_WORK, why='`workers="auto"` found no better number')
+
+
+def _behind_others(report: Report, slow: Stage, other: Stage, thread: Thread, cause: str) -> Remedy:
+    """Return the remedy for workers that wait for those of an earlier step, though neither is always busy."""
+    alone = sum(taken(each) for each in thread.parts if not has_workers(each)) + (other.busy or 0.0) * other.threads
+    gain = 1 / max(alone, slow.busy or 0.0, 1e-3)
+    why = f"they wait for the workers of `{other.name}`"
+    if gain > WORTH:
+        advice = f"Leave out `workers=` of `{other.name}`"
+        return Remedy(slow, "function", cause, advice, "workers", None, gain, 1.0, why=why)
+    advice = f"Call `{other.name}` and `{slow.name}` in one function, in one `.map`"
+    return Remedy(slow, "function", cause, advice, why=why)
+
+
+def _why_idle(report: Report, slow: Stage) -> tuple[str, str]:
+    """Return why a thread waits for workers although they are mostly idle, and the advice."""
+    sent, received = slow.settings.get("moved", (0, 0))
+    short = (slow.busy or 0.0) * slow.threads < _QUICK * slow.rate
+    least = (_MUCH_OF_SHORT if short else _MUCH) * (slow.age_s or report.seconds)
+    if made_by(slow) == "pipeline.threads" or sent + received < least:
+        unequal = "they wait for the slowest, as examples take unequal time"
+        return unequal, "If any order will do, pass `ordered=False`"
+    if sent > received:
+        return "its inputs take long to send", "Send less, such as file names, and read in the function"
+    return "its results take long to come back", "Return less, or smaller dtypes"
+
+
+def _why_no_more(report: Report, how: str) -> str:
+    """Return why more workers gain nothing; "" if at least half a processor is free."""
+    if how != COMPUTES and (report.lock or 0.0) > HOGGED:
+        return f"the GIL is held {report.lock:.0%} of the time"
+    number, known = report.processors, [stage.cpu for stage in report.stages if stage.cpu is not None]
+    if known and number - sum(known) >= _HALF:
+        return ""
+    return f"{'the only processor is' if number == 1 else f'all {number} processors are'} used"
+
+
+def more_workers(
+    report: Report, slow: Stage, now: int, work: float, share: float, limit: float, how: str, apart: float = 0.0
+) -> Offer:
+    """Return the number of workers to keep up, and the speed-up.
+
+    Args:
+        report: The run.
+        slow: The step.
+        now: The current number.
+        work: The average number at work.
+        share: The number doing the current work.
+        limit: Share of the time for everything else; more workers cannot lower it.
+        how: COMPUTES, WAITS or UNKNOWN.
+        apart: Share of the time in which they cannot work, however many there are.
+    """
+    enough = min(math.ceil(work / limit), _MOST)
+    value = max(now + 1 if now < _MOST else now, min(enough, _MOST_AT_ONCE * now))
+    kind, used = made_by(slow) or "pipeline.threads", (slow.cpu or 0.0) if made_by(slow) else 0.0
+    threads, note, turns, risky = kind == "pipeline.threads", "", False, how == UNKNOWN
+    if how == COMPUTES:
+        value = min(value, report.processors)
+        if holds_gil(report, kind, used):
+            turns = now > 1
+            risky = now == 1 and report.lock is None
+            note = _OR_THREADS.format(value) if risky else ""
+            kind, threads, share = "pipeline.processes", False, min(share, 1.0)  # only one holds the GIL at a time
+    elif how == UNKNOWN and now == 1 and threads and report.processors > 1:  # it may compute
+        kind, threads, value = "pipeline.processes", False, min(value, report.processors)
+        note = _OR_THREADS.format(value)
+    elif how == WAITS:
+        risky = now > 1
+        if risky:
+            note = ", unless they wait for one lock, disk or server"
+        elif enough > value:
+            note = f"; if it helps, try {min(enough, _MOST_AT_ONCE * value)} next"
+        if kind == "pipeline.processes":
+            kind, threads, note = "pipeline.threads", True, f"{note}; threads suffice, as it waits"
+    most = min(1 / max(limit, apart + share / value), value / max(share, 1.0), _room(report, threads))
+    least = 1.0 if risky else max(1.0, LEAST * most)
+    if how == COMPUTES:  # two processors may be one core
+        least = min(least, max(1.0, 1 / max(limit, apart + 2 * share / value)))
+    argument = f"{kind}({value})" if kind.startswith("pipeline.") and not threads else str(value)
+    return Offer(value, argument, most, least, note, turns)
+
+
+_OR_THREADS = " (`workers={}` may do for NumPy, images and I/O)"
+
+
+def _room(report: Report, in_threads: bool) -> float:
+    """Return the largest speed-up with the free processors, and for threads with the GIL."""
+    used = sum(stage.cpu or 0.0 for stage in report.stages)
+    lock = (report.lock or 0.0) if in_threads else 0.0
+    return min(report.processors / max(used, 1e-3), 1 / max(lock, 1e-3))

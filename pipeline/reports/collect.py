@@ -10,6 +10,7 @@ from pipeline.diagnostics import live
 from pipeline.diagnostics.clocks import Clocks
 from pipeline.diagnostics.earlier import LONG, with_earlier
 from pipeline.diagnostics.live import LoopFacts, PartFacts
+from pipeline.diagnostics.starts import without_start
 from pipeline.diagnostics.workers import WorkerGroup
 from pipeline.reports.looks import Counts, Look, look, processors
 from pipeline.reports.model import Edge, Level, Progress, Stage, Tank, Verdict
@@ -44,7 +45,7 @@ class _Collector:
     def __init__(self, looks: Sequence[Look], only: int | None) -> None:
         self.looks = self.all_looks = looks
         self.alone = only is not None
-        loops = live.facts_of_loops()
+        loops = {number: without_start(facts) for number, facts in live.facts_of_loops().items()}
         self.loops = loops if only is None else {number: loops[number] for number in loops.keys() & {only}}
         if only in self.loops:
             self._add_earlier_passes(only)
@@ -207,8 +208,7 @@ class _Collector:
         change = self._since(part.number, Counts(part.elements, part.seconds, part.worked, part.offered or 0.0))
         in_workers, taken = part.settings["in_workers"], _share(change.seconds, self.seconds)
         settings = {**part.settings, "taken": taken, "auto": part.offered is not None}
-        if (ready_at := settings.pop("ready_at", 0.0)) > self.begin:
-            settings["starting"] = _share(ready_at - self.begin, self.seconds)
+        settings.pop("ready_at", None)
         offered = self.seconds * max(1, part.workers) if part.offered is None else change.offered
         cpu, wanted = self._clocks(part.number)
         stage = Stage(

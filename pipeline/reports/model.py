@@ -126,24 +126,33 @@ class Edge(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """A loop's bottleneck, and the change to make.
+    """A loop's bottleneck, and the change to make: at most three sentences, one for each of the texts.
 
     Attributes:
         loop: The loop's `id`.
         stage: The `id` of its bottleneck.
         kind: That stage in one word, such as "function", "consumer", "pool"; docs/monitoring.md lists them.
+        cause: A sentence on the bottleneck.
+        advice: A sentence with the change and the speed-up to expect; "" if there is nothing to change.
         knob: The argument to change: "workers", "prefetch" or "buffer_size"; "consumer" for your own loop; or None.
         value: Its new value; None if unknown.
         gain: The largest speed-up to expect; None if unknown.
-        text: The verdict, in a few sentences.
         least: The smallest speed-up to expect; None if unknown.
+        starved: A sentence on processors taken by other programs; "" if there were enough.
     """
 
     loop: int
     stage: int
     kind: str
-    knob: str | None
-    value: int | None
-    gain: float | None
-    text: str
+    cause: str
+    advice: str = ""
+    knob: str | None = None
+    value: int | None = None
+    gain: float | None = None
     least: float | None = None
+    starved: str = ""
+
+    @property
+    def text(self) -> str:
+        """The verdict in words."""
+        return " ".join(filter(None, (self.starved, self.cause, self.advice)))

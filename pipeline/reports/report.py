@@ -91,7 +91,7 @@ class Report:
             **vars(self),
             "stages": [_stage_dict(stage) for stage in self.stages],
             "edges": [edge._asdict() for edge in self.edges],
-            "verdicts": [vars(verdict) for verdict in self.verdicts],
+            "verdicts": [vars(verdict) | {"text": verdict.text} for verdict in self.verdicts],
         }
 
     def __repr__(self) -> str:
@@ -99,7 +99,7 @@ class Report:
             return NOTHING
         texts = [wrapped(verdict.text) for verdict in self.verdicts]
         if not texts and any(stage.kind == "loop" and stage.state == "not started" for stage in self.stages):
-            texts = [NO_EXAMPLE]
+            texts = [f"{NO_EXAMPLE}."]
         starved = [wrapped(self.starved)] if self.starved and not texts else []  # verdicts begin with it
         return "\n".join([*texts, *[""] * bool(texts), *brief(self.stages, self.edges), *starved])
 
@@ -125,10 +125,10 @@ class Report:
         return f"<div>{short}{self.to_svg()}<details><summary>figures</summary>{full}</details></div>"
 
 
-NO_EXAMPLE = "No example has arrived yet."
+NO_EXAMPLE = "No example has arrived yet"
 NOTHING = (
-    "Nothing to report: no queue or iterator is running.\n"
-    "Write `with iter(data) as batches:`, and print `batches.report()` after the loop."
+    "Nothing to report: no queue or iterator is running, and no loop has run for 10 ms.\n"
+    "Call `pipeline.report()` after a loop over your dataset, or `report()` of its iterator."
 )
 
 

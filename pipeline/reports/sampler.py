@@ -96,7 +96,7 @@ class Sampler:
                 thread.start()
                 forget_passes()
                 undo.callback(live.ended.leave, self)
-                live.ended.watchers.append(self)
+                live.ended.enter(self)
                 self._stop, self._thread = stop, thread
                 undo.pop_all()
 
@@ -200,6 +200,8 @@ if hasattr(os, "register_at_fork"):
 
 def report(loop: Any = None) -> Report:
     """Report on each queue, reader, thread and loop in this process, and the bottleneck.
+
+    If nothing runs any more, it is the report on the last loop that took 10 ms or longer.
 
     `print(pipeline.report())` shows a table with a verdict for each loop. With a `monitor` running, it also knows who
     computes and who waits.

@@ -18,7 +18,7 @@ from pipeline.stages.node import Node, OneInput
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stage, Stream
 
-# Default boundaries: the first one, and the growth to the next. On average 6 % of a batch is padding.
+# Default boundaries: the first one, and the growth to the next. On average 6% of a batch is padding.
 _FIRST, _GROWTH = 8, 1.125
 
 

@@ -26,7 +26,10 @@ def report(
         Stage(2, "step", "prefetch(5000)", tank=tank),
         Stage(3, "loop", "examples", threads=1),
     )
-    found = (Verdict(3, 1, kind, knob, 8, 2.0, text),) if verdicts is None else verdicts
+    cause, _, advice = text.removesuffix(".").partition(". ")
+    value = None if "too small" in text else 8
+    made = Verdict(3, 1, kind, f"{cause}.", f"{advice}.", knob, value, 2.0)
+    found = (made,) if verdicts is None else verdicts
     run = Run(10.0, True, stages, (Edge(1, 2), Edge(2, 3)), 4, 0.0, found)
     settings = {"threads": 2, "batch_size": 10, "capacity": 5000, "epochs": 1, "shuffle": True}
     made = FeedReport(examples, 100, 5_000_000, 10.0, 0.1, run, {"int64": 3, "bytes": 1}, False, settings)
@@ -103,14 +106,14 @@ def test_two_steps_share_a_thread(kind):
     [
         (
             "prefetch",
-            "Bottleneck: `prefetch(9)`. The batches are too small for a thread of their own. Leave out "
+            "Bottleneck: `prefetch(9)`, as the batches are too small for a thread of their own. Leave out "
             "`.prefetch(9)`, or make larger batches.",
             "--batch-size",
-            "try a larger --batch-size.",
+            "Try a larger --batch-size.",
         ),
         (
             "source",
-            "No step stands out; all are compiled. This is about as fast as one thread reads this file.",
+            "No step stands out, and all are compiled. This is about as fast as one thread reads this file.",
             None,
             "all are compiled. This is about as fast as one thread reads this file.",
         ),

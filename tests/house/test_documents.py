@@ -173,6 +173,12 @@ def test_pages_for_everybody_have_no_measured_number_of_their_own(page):
     assert MEASURED.findall(text) == []
 
 
+@pages
+def test_percentages_are_written_as_reports_write_them(page):
+    if page.name != "CHANGELOG.md":
+        assert re.findall(r".*\d %.*", page.read_text()) == []
+
+
 def test_the_list_for_language_models_leads_to_pages():
     """Each file has a description, and each description has a file."""
     text = (ROOT / "docs" / "site" / "extra" / "llms.txt").read_text()

@@ -27,7 +27,7 @@ def report(queues=1, name="shuffle_batch"):
     stages = [Stage(1, "producer", "names", tank=tank(3), rate=0.5, progress=progress)]
     stages += [Stage(10 + i, "queue", f"{name} {i}", tank=tank(50), rate=1070, elements=5) for i in range(queues)]
     stages += [Stage(2, "function", "decode", threads=4, busy=1.0, rate=1071), Stage(3, "loop", name, rate=1070)]
-    return Report(1.0, True, tuple(stages), (Edge(10, 3),), 2, 0.1, (Verdict(3, 2, "waiting", None, None, None, TEXT),))
+    return Report(1.0, True, tuple(stages), (Edge(10, 3),), 2, 0.1, (Verdict(3, 2, "waiting", TEXT),))
 
 
 def console(width, height=30, **settings):

@@ -358,7 +358,7 @@ def test_a_run_of_less_than_a_second_is_not_judged():
     loop = Stage(1, "loop", "examples", state="ended", threads=1, elements=9, waits_in=0.9, age_s=0.4, first_s=0.1)
     (short,) = judge(Report(0.4, False, (loop,), (), 2, None))
     assert (short.kind, short.knob, short.gain) == ("short", None, None)
-    assert short.text == "Too short to judge (0.40 s): let it run for 1 s or more."
+    assert short.cause.startswith("Too short to judge (0.40 s); so far ")
     (long,) = judge(Report(4.0, False, (dataclasses.replace(loop, age_s=4.0),), (), 2, None))
     assert long.kind != "short"
 

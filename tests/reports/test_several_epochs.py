@@ -28,7 +28,8 @@ def passes(data):
 def test_short_epochs_are_judged_together():
     reports = passes(pipeline.dataset(range(60)).map(fetch).batch(10).prefetch(2))
     first = next(reports)
-    assert first.verdict.text == f"Too short to judge ({first.seconds:.2f} s): let it run for 1 s or more."
+    assert first.verdict.cause == f"Too short to judge ({first.seconds:.2f} s); so far `fetch` took longest."
+    assert first.verdict.advice.startswith("Let it run for 1 s or more, for example with `.repeat(")
     last = first
     for report in itertools.islice(reports, 10):
         assert report.seconds > last.seconds

@@ -1,0 +1,215 @@
+"""Facts behind a verdict: the threads of a run, how busy its steps are, and whether they compute or wait."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pipeline.reports.model import Stage
+from pipeline.reports.report import Report
+from pipeline.reports.words import unit
+
+MOSTLY = 0.5  # share of the time
+ALWAYS = 0.9  # share of the time: a step is the bottleneck wherever it is
+HOGGED = 0.7  # share of the time with the GIL held by some thread
+
+_SOMETIMES = 0.1  # share of the time
+_HALF = 0.5  # processors
+_HARDLY = 0.05  # share of the time at work: nothing that computes uses less, even on a busy machine
+_AT_ONCE = 1.2  # processors: threads using more run at the same time, so without the GIL
+_ALL = 0.85  # processors: threads using less are not limited by the GIL
+_PART = 0.3  # processors: a function using less does not compute much
+
+COMPUTES, WAITS, UNKNOWN = ", computing", ", waiting for I/O", ""
+
+OF_USERS = ("iterable", "callable", "stateful", "sequence")  # kinds of sources written by users
+
+
+class Thread(NamedTuple):
+    """A consuming thread.
+
+    Attributes:
+        owner: The loop, or the step for which it reads ahead.
+        parts: Its steps.
+        inputs: Its queues, and the steps whose threads read ahead for it.
+        busy: Share of the time in these steps, or waiting for input.
+        wanted: Processors it used or waited for; None if unknown.
+    """
+
+    owner: Stage
+    parts: list[Stage]
+    inputs: list[Stage]
+    busy: float
+    wanted: float | None
+
+    @property
+    def first(self) -> bool:
+        """True for the loop's thread."""
+        return self.owner.kind == "loop"
+
+    @property
+    def own(self) -> float:
+        """Share of the time in its steps."""
+        return sum(map(taken, self.parts))
+
+    @property
+    def compiled(self) -> bool:
+        """True if it runs nothing but this library's steps."""
+        return not any(calls(each) or (each.kind == "source" and can_move(each)) for each in self.parts)
+
+    @property
+    def reads_files(self) -> bool:
+        """True if one of its sources reads files."""
+        return any(each.settings.get("reads_files") for each in self.parts)
+
+    def step(self, call: str) -> Stage | None:
+        """Return a step made by this method, such as "batch"; None without one."""
+        return next((each for each in self.parts if each.settings.get("call") == call), None)
+
+
+def thread_behind(report: Report, owner: Stage, busy: float) -> Thread:
+    """Return the thread behind a loop or a read-ahead step."""
+    parts: list[Stage] = []
+    inputs: list[Stage] = []
+    found = report.before(owner)
+    while found:
+        each = found.pop()
+        if each.tank is not None:
+            inputs.append(each)
+        elif each not in parts:
+            parts.append(each)
+            found += report.before(each)
+    return Thread(owner, parts, inputs, busy, owner.wanted)
+
+
+def all_before(report: Report, stage: Stage) -> list[Stage]:
+    """Return all stages before one."""
+    found: list[Stage] = []
+    left = report.before(stage)
+    while left:
+        each = left.pop()
+        if each not in found:
+            found.append(each)
+            left += report.before(each)
+    return found
+
+
+def always_busy(report: Report, loop: Stage) -> Stage | None:
+    """Return the busiest stage before a loop if it is always at work; None without one."""
+    busiest = max(all_before(report, loop), key=lambda each: each.busy or 0.0, default=None)
+    return busiest if busiest is not None and (busiest.busy or 0.0) >= ALWAYS else None
+
+
+def never_waits(ahead: Stage) -> bool:
+    """Return whether a read-ahead thread is always at work, and another one waits for it."""
+    return ahead.kind == "step" and (ahead.waits_in or 0.0) > _SOMETIMES and 1 - (ahead.waits_out or 0.0) >= ALWAYS
+
+
+def needed(thread: Thread, behind: float, consumer: float, slow: Stage | None = None) -> float:
+    """Return the share of the time needed by the busiest of this thread, its workers and `behind`; without `slow`."""
+    others = [each for each in thread.parts if each is not slow]
+    workers = [each.busy or 0.0 for each in others if has_workers(each)]
+    serial = sum(taken(each) for each in others if not has_workers(each))
+    return max(serial + (consumer if thread.first else 0.0), behind, 1e-3, *workers)
+
+
+# One step
+
+
+def taken(part: Stage) -> float:
+    """Return a step's share of its thread's time; for workers, the thread's waiting time."""
+    return float(part.settings.get("taken", 0.0))
+
+
+def has_workers(part: Stage) -> bool:
+    """Return whether workers run a step."""
+    return bool(part.settings.get("in_workers"))
+
+
+def made_by(part: Stage) -> str:
+    """Return the factory for a step's workers; "" without workers."""
+    return str(part.settings.get("made_by", ""))
+
+
+def calls(part: Stage) -> bool:
+    """Return whether a step calls functions of the user."""
+    return part.kind == "function" or bool(part.settings.get("functions"))
+
+
+def can_move(part: Stage) -> bool:
+    """Return whether workers can do a source's work."""
+    return bool(part.settings.get("takes_workers")) or part.settings.get("source") in OF_USERS
+
+
+def delayed(stage: Stage) -> float:
+    """Return the number of processors for which a stage waited; 0 if unknown."""
+    return (stage.wanted or 0.0) - (stage.cpu or 0.0)
+
+
+def called(report: Report, part: Stage) -> tuple[float, bool]:
+    """Return how often a step's function is called per second, and whether with batches.
+
+    A filter is called more often than it returns.
+    """
+    inputs = report.before(part) or [part]
+    return sum(each.rate for each in inputs), unit(inputs[0]) == "batches"
+
+
+# Computing or waiting
+
+
+def does_serially(slow: Stage, thread: Thread, consumer: float) -> str:
+    """Return whether a step without workers computes. Its thread's CPU time may belong to other steps, too."""
+    if thread.wanted is None:
+        return UNKNOWN
+    others = consumer + max(thread.busy - taken(slow), 0.0)
+    does = _activity((thread.owner.cpu or 0.0) - others, thread.wanted, taken(slow))
+    return UNKNOWN if does == WAITS and slow.kind == "step" and not calls(slow) else does
+
+
+def does_in_workers(report: Report, slow: Stage) -> str:
+    """Return whether a step's workers compute."""
+    if slow.wanted is None or not slow.busy:
+        return UNKNOWN
+    at_work, cpu = slow.busy * slow.threads, slow.cpu or 0.0
+    if _contend(report, slow):
+        return COMPUTES
+    if holds_gil(report, made_by(slow), cpu):
+        at_work = min(at_work, 1.0)  # the others wait for the GIL
+    if cpu > MOSTLY * report.processors and slow.wanted > MOSTLY * at_work:  # they wait for each other
+        return COMPUTES
+    does = _activity(cpu, slow.wanted, at_work)
+    return UNKNOWN if does == WAITS and cpu > _HARDLY * at_work and delayed(slow) > _HALF else does
+
+
+def holds_gil(report: Report, factory: str, cpu: float) -> bool:
+    """Return whether a computing function holds the GIL, in threads or in the caller.
+
+    Waits for a processor do not count: a thread that waits for the GIL wakes up again and again.
+
+    Args:
+        report: The run.
+        factory: The factory for its workers.
+        cpu: The processors that they used.
+    """
+    held = cpu < _AT_ONCE if report.lock is None else report.lock > HOGGED
+    return factory == "pipeline.threads" and held
+
+
+def _contend(report: Report, slow: Stage) -> bool:
+    """Return whether threads compute, and share the GIL with the loop and read-ahead threads."""
+    used = sum(each.cpu or 0.0 for each in report.stages if made_by(each) in ("", "pipeline.threads"))
+    turns = holds_gil(report, made_by(slow), slow.cpu or 0.0) and slow.threads > 1
+    return turns and _ALL <= used <= _AT_ONCE and (slow.cpu or 0.0) > _PART
+
+
+def _activity(cpu: float, wanted: float, work: float) -> str:
+    """Return whether a step computes; a wait for a processor may belong to its work or to its end.
+
+    Args:
+        cpu: Processors used.
+        wanted: The processors that it used or waited for.
+        work: Share of the time at work, summed over its threads.
+    """
+    if cpu > MOSTLY * work:
+        return COMPUTES
+    return WAITS if wanted < MOSTLY * work or cpu < _HARDLY * work else UNKNOWN

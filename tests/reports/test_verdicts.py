@@ -1,0 +1,578 @@
+"""Verdicts on hand-made models: one cause, one advice, and the speed-up to expect.
+
+Private names: the model, and the function that judges it.
+"""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from pipeline import QueueStats
+from pipeline.reports.model import Edge, Level, Stage, Tank
+from pipeline.reports.report import Report
+from pipeline.reports.verdict import judge
+
+STATS = QueueStats(2, 0, False, 1000, 950, 2, 0, 0, 0.0, 0.0, 0.0, 0.0, 10.0, 0, 0)
+
+
+def part(number, name, taken, kind="function", **more):
+    more.setdefault("cpu", more.get("wanted"))
+    settings = {"taken": taken, "in_workers": False, **more.pop("settings", {})}
+    return Stage(number, kind, name, elements=950, rate=95.0, busy=taken, settings=settings, **more)
+
+
+def prefetch(number, waits_out=0.0, waits_in=0.0, wanted=None, capacity=2):
+    tank = Tank(STATS._replace(capacity=capacity), 0, 1.0, 0.0, 0.0, (Level(1.0, 1),))
+    more = {"waits_in": waits_in, "waits_out": waits_out, "cpu": wanted, "wanted": wanted, "tank": tank}
+    return Stage(number, "step", f"prefetch({capacity})", elements=950, **more)
+
+
+def verdict(*stages, waits_in, lock=None, wanted=None, processors=4, seconds=10.0, **loop):
+    """Return the verdict on some seconds of consecutive stages and a loop with this waiting time."""
+    given = {"elements": 950, "first_s": 0.1, "age_s": seconds, **loop}
+    given |= {"busy": 1 - waits_in, "cpu": wanted, "wanted": wanted}
+    last = Stage(99, "loop", "images", waits_in=waits_in, settings={"kind": "dataset"}, **given)
+    chained = [*stages, last]
+    edges = tuple(Edge(a.id, b.id) for a, b in itertools.pairwise(chained))
+    (found,) = judge(Report(seconds, lock is not None, tuple(chained), edges, processors, lock))
+    for sentence in (found.starved, found.cause, found.advice):
+        assert not sentence or (sentence.endswith(".") and ". " not in sentence)
+    assert found.text == " ".join(filter(None, (found.starved, found.cause, found.advice)))
+    assert found.advice or found.kind == "start"
+    return found
+
+
+def test_your_loop():
+    got = verdict(part(1, "decode", 0.1), waits_in=0.1)
+    assert (got.kind, got.stage, got.knob) == ("consumer", 99, "consumer")
+    assert got.text.startswith("Bottleneck: your loop (90% of the time).")
+    assert got.gain is None
+
+
+def test_a_starved_function_may_not_wait_for_io():
+    """Its threads may as well wait for the GIL."""
+    settings = {"in_workers": True, "made_by": "pipeline.threads"}
+    got = verdict(
+        part(1, "parse", 0.47, settings=settings, threads=8, wanted=1.5, cpu=0.9), waits_in=0.98, processors=2
+    )
+    assert "waiting for I/O" not in got.text
+    assert got.advice == "Measure again while they are free."
+
+
+@pytest.mark.parametrize("state", ["running", "ended"])
+def test_no_example_so_far_and_none_at_all(state):
+    got = verdict(part(1, "decode", 0.1), waits_in=0.9, elements=0, state=state)
+    assert got.kind == "start"
+    assert ("is empty" in got.text) == (state == "ended")
+
+
+def test_a_function_in_your_own_thread():
+    got = verdict(part(1, "read", 0.1, "source"), part(2, "decode", 0.8), waits_in=0.9)
+    assert (got.kind, got.stage, got.knob, got.value) == ("function", 2, "workers", 4)
+    assert (got.least, got.gain) == (1.0, pytest.approx(4))  # never more than the workers
+    assert got.text == (
+        "Bottleneck: `decode` (80% of the time). Try `workers=pipeline.processes(4)`: up to 4 times as fast "
+        "(`workers=4` may do for NumPy, images and I/O)."
+    )
+
+
+def test_an_unknown_kind_of_work_promises_no_least_gain():
+    """It computes, but without a monitor it is unknown whether it holds the GIL."""
+    got = verdict(part(2, "decode", 0.9), waits_in=0.9, wanted=1.0, processors=2)
+    assert (got.knob, got.value, got.least) == ("workers", 2, 1.0)
+    assert "Try `workers=pipeline.processes(2)`: up to 2 times as fast (`workers=2` may do" in got.text
+
+
+def test_workers_behind_a_cache_gain_less():
+    """The cache's first epoch does other work than the later ones, so they cannot overlap."""
+    cache = replace(part(2, "cache", 0.0, "step", settings={"call": "cache"}), busy=0.0)
+    given = part(1, "slow", 0.2), cache, part(3, "aug", 0.79), prefetch(4, waits_in=0.99, wanted=0.05)
+    got = verdict(*given, waits_in=0.99)
+    assert (got.stage, got.value, got.gain) == (3, 4, pytest.approx(1 / (0.21 + 0.79 / 4)))
+    assert got.text.endswith("Try `workers=4`: 1.8 to 2.5 times as fast.")
+
+
+def test_a_function_that_waits():
+    got = verdict(part(2, "decode", 0.9), waits_in=0.9, lock=0.1, wanted=0.1)
+    assert got.text == (
+        "Bottleneck: `decode` (90% of the time, waiting for I/O). Try `workers=4`: 3 to 4 times as fast; if it helps, "
+        "try 10 next."
+    )
+    assert (got.least, got.gain) == pytest.approx((3, 4))
+
+
+def test_a_function_that_computes_and_holds_the_lock():
+    got = verdict(part(2, "decode", 0.9), waits_in=0.9, lock=0.9, wanted=1.0)
+    assert (got.knob, got.value) == ("workers", 4)
+    assert "(90% of the time, computing). Try `workers=pipeline.processes(4)`: 2.2 to 4 times as fast." in got.text
+    assert got.gain == pytest.approx(4)
+
+
+BRIEF = (
+    "To go faster, write `decode` for whole batches in NumPy: `.batch(n).map_batches(decode)` instead of "
+    "`.map(decode).batch(n)`."
+)
+COLUMNS = "Read its columns with `pipeline.csv(path, names=[...])`: 2 to 5 times as fast; batches become dicts"
+
+
+@pytest.mark.parametrize(("csv", "advice"), [(False, BRIEF), (True, COLUMNS)], ids=["other", "csv"])
+def test_a_function_too_short_for_workers(csv, advice):
+    lines = replace(part(1, "text", 0.1, "source", settings={"csv_lines": csv}), rate=100_000.0)
+    got = verdict(lines, part(2, "decode", 0.8), prefetch(3, waits_in=0.9), waits_in=0.9)
+    assert (got.kind, got.stage, got.knob, got.gain) == ("function", 2, None, 5.0 if csv else None)
+    assert got.cause == "Bottleneck: `decode` (80% of the time, 8 µs per example)."
+    assert got.advice.startswith(advice)
+
+
+def test_a_filter_that_keeps_little_is_timed_by_what_it_takes():
+    got = verdict(replace(part(1, "read", 0.1, "source"), rate=1e5), part(2, "few", 0.8), waits_in=0.9)
+    assert "8 µs per example" in got.text
+
+
+def test_a_function_of_batches_too_short_for_workers():
+    settings = {"taken": 0.1, "unit": "batches"}
+    batches = replace(part(1, "batch(8)", 0.1, "step", settings=settings), rate=100_000.0)
+    got = verdict(batches, part(2, "scale", 0.8), waits_in=0.9)
+    assert got.text.endswith("(80% of the time, 8 µs per batch). To go faster, make larger batches.")
+
+
+@pytest.mark.parametrize("made_by", ["pipeline.threads", "pipeline.processes"])
+def test_workers_of_a_function_too_short_for_them(made_by):
+    pooled = {"settings": {"in_workers": True, "made_by": made_by}, "threads": 2}
+    decode = replace(part(1, "decode", 0.1, **pooled), rate=25_000.0)
+    got = verdict(decode, waits_in=0.9)
+    assert (got.knob, got.gain) == (None, None)
+    assert got.text.endswith(f"(2 workers, 10% busy, 8 µs per example). {BRIEF}")
+
+
+def test_a_filter_is_not_told_to_map_batches():
+    lines = replace(part(1, "read", 0.1, "source"), rate=100_000.0)
+    got = verdict(lines, part(2, "keep", 0.8, settings={"call": "filter"}), waits_in=0.9)
+    assert got.text.endswith("To go faster, filter whole batches (`.batch(n).map_batches(f).unbatch()`).")
+
+
+def test_many_short_steps():
+    """The advice is in the names and sizes of the program."""
+    lines = replace(part(1, "range", 0.38, "source"), rate=1e6)
+    tiny = part(3, "tiny", 0.23, settings={"call": "map"})
+    got = verdict(lines, tiny, part(2, "batch(8)", 0.31, "step", settings={"call": "batch"}), waits_in=0.92)
+    assert got.text == (
+        "No step stands out: `range` 38%, `batch(8)` 31%, `tiny` 23%. To go faster, write `tiny` for whole batches in "
+        "NumPy: `.batch(8).map_batches(tiny)` instead of `.map(tiny).batch(8)`."
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "advice"),
+    [("callable", "let `read` yield arrays of many examples, and add `.unbatch()`."), ("iterable", "pass arrays")],
+)
+def test_short_examples_without_a_function(source, advice):
+    lines = replace(part(1, "read", 0.45, "source", settings={"source": source}), rate=1e6)
+    got = verdict(lines, part(2, "batch(8)", 0.45, "step", settings={"call": "batch"}), waits_in=0.92)
+    assert got.advice.startswith(f"To go faster, {advice}")
+
+
+@pytest.mark.parametrize(
+    ("reads", "end"),
+    [(True, "reads this file."), (False, "goes; larger batches")],
+    ids=["file", "memory"],
+)
+def test_many_compiled_steps(reads, end):
+    lines = part(1, "csv", 0.44, "source", settings={"source": "csv", "reads_files": reads})
+    got = verdict(lines, part(2, "shuffle(9)", 0.43, "step"), part(3, "batch(8)", 0.1, "step"), waits_in=0.97)
+    assert f" one thread {end}" in got.advice
+    assert got.text.startswith(
+        "No step stands out, and all are compiled: `csv` 44%, `shuffle(9)` 43%, `batch(8)` 10%. This is about as fast "
+        "as one thread "
+    )
+
+
+@pytest.mark.parametrize("functions", [False, True])
+def test_only_functions_do_less_work(functions):
+    given = part(1, "sort(9)", 0.97, "step", settings={"functions": functions})
+    got = verdict(given, prefetch(2, waits_in=0.97, wanted=0.1), waits_in=0.97)
+    how = ", waiting for I/O" if functions else ""  # this library's steps never wait for it
+    helps = "To go faster, do less work per example." if functions else "It is compiled; to go faster, drop unused "
+    assert got.text.startswith(f"Bottleneck: `sort(9)` (97% of the time{how}). {helps}")
+
+
+def test_a_users_source_that_workers_cannot_speed_up():
+    given = replace(part(1, "read", 0.8, "source", settings={"source": "callable"}), rate=1e5)
+    got = verdict(given, prefetch(2, waits_in=0.8), waits_in=0.95)
+    assert "(80% of the time, 8 µs per example). To go faster, let `read` yield arrays of many examples" in got.text
+
+
+def test_a_slow_collate():
+    given = part(1, "batch(8)", 0.95, "step", settings={"call": "batch", "functions": True})
+    got = verdict(given, waits_in=0.95)
+    assert "Move its `collate=` into `.batch(n, collate=list).map_batches(f, workers=4)`." in got.text
+
+
+THREADS = {"in_workers": True, "made_by": "pipeline.threads"}
+
+
+def pooled(number, name, taken, busy, **more):
+    return replace(part(number, name, taken, settings=THREADS, threads=4, wanted=0.1, **more), busy=busy)
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["one thread", "prefetch between"])
+def test_workers_that_are_always_busy_before_a_slower_looking_step(split):
+    """The next-busiest step bounds the gain."""
+    first, last = pooled(1, "load", 0.39, 0.99), part(3, "crop", 0.6)
+    between = [prefetch(2, waits_in=0.39)] if split else []
+    got = verdict(first, *between, last, waits_in=0.99)
+    assert (got.stage, got.knob, got.value) == (1, "workers", 7)
+    assert got.gain == pytest.approx(1 / 0.61, rel=0.01)
+    assert got.text.endswith(
+        "`load` (4 workers, 99% busy, waiting for I/O). Try `workers=7`: up to 1.6 times as fast, unless they wait for "
+        "one lock, disk or server."
+    )
+
+
+def test_a_thread_that_reads_ahead_without_a_pause():
+    got = verdict(part(1, "load", 0.99), prefetch(2, waits_in=0.39), part(3, "crop", 0.6), waits_in=0.99)
+    assert got.stage == 1
+
+
+def test_workers_that_wait_for_busy_ones():
+    got = verdict(pooled(1, "load", 0.3, 0.99), pooled(2, "crop", 0.69, 0.27), waits_in=0.99)
+    assert (got.stage, got.value) == (1, 15)
+    assert "ordered=False" not in got.text
+
+
+def test_processes_that_wait_may_be_threads():
+    settings = THREADS | {"made_by": "pipeline.processes"}
+    got = verdict(replace(pooled(1, "load", 0.99, 0.99), settings=settings | {"taken": 0.99}), waits_in=0.99)
+    assert "Try `workers=16`: up to 4 times as fast" in got.text
+    assert got.text.endswith("; threads suffice, as it waits.")
+
+
+def test_no_more_than_64_workers():
+    got = verdict(replace(pooled(1, "load", 0.99, 0.99), threads=32), waits_in=0.99)
+    assert (got.value, got.gain) == (64, pytest.approx(2, rel=0.1))
+    got = verdict(replace(pooled(1, "load", 0.99, 0.99), threads=64), waits_in=0.99)
+    assert (got.value, got.gain) == (None, None)
+
+
+def test_a_run_that_other_programs_starve_gets_no_promise():
+    begins = "Other programs took processor time: yours had 0.2 of the 1.2 processors it needed. Bottleneck: "
+    got = verdict(part(2, "decode", 0.9, wanted=1.2, cpu=0.2), waits_in=0.9, lock=0.1)
+    assert got.text == f"{begins}`decode` (90% of the time). Measure again while they are free."
+    assert (got.knob, got.gain, got.least) == (None, None, None)
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2, "wanted": 0.1}
+    other = part(1, "read", 0.1, "source", wanted=1.1, cpu=0.1)
+    got = verdict(other, part(2, "decode", 0.8, **pooled), waits_in=0.9)
+    assert got.text == f"{begins}`decode` (2 workers, 80% busy, waiting for I/O). Try `workers=8`."
+    assert (got.knob, got.gain, got.least) == ("workers", None, None)
+
+
+def test_a_starved_short_function_is_measured_again():
+    lines = replace(part(1, "text", 0.1, "source", settings={"csv_lines": True}), rate=100_000.0)
+    got = verdict(lines, part(2, "decode", 0.8, wanted=1.2, cpu=0.5), waits_in=0.9)
+    assert got.text.endswith("µs per example). Measure again while they are free.")
+    assert (got.knob, got.value) == (None, None)
+
+
+def test_a_starved_function_that_hardly_computes_waits():
+    """Each wait ends with another one, for a processor."""
+    settings = {"in_workers": True, "made_by": "pipeline.threads"}
+    given = part(1, "decode", 0.98, settings=settings, threads=2, wanted=0.9, cpu=0.03)
+    got = verdict(given, waits_in=0.98, processors=2)
+    assert got.text.endswith("`decode` (2 workers, 98% busy, waiting for I/O). Try `workers=8`.")
+    assert (got.knob, got.value, got.gain) == ("workers", 8, None)
+
+
+def test_a_function_that_computes_and_is_starved_is_measured_again():
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.processes"}, "threads": 2}
+    got = verdict(part(1, "decode", 0.98, **pooled, wanted=2.0, cpu=0.9), waits_in=0.98, processors=2)
+    assert got.text.endswith("`decode` (2 workers, 98% busy). Measure again while they are free.")
+    assert (got.knob, got.value, got.gain) == (None, None, None)
+
+
+def test_more_threads_than_processors_starve_nobody():
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.processes"}, "threads": 8}
+    got = verdict(part(1, "decode", 0.98, **pooled, wanted=8.0, cpu=2.0), waits_in=0.98, processors=2)
+    assert got.text.endswith("computing); all 2 processors are used. To go faster, do less work per example.")
+
+
+def test_a_slow_source_that_takes_workers():
+    settings = {"taken": 0.9, "takes_workers": "pipeline.dataset"}
+    got = verdict(part(2, "Squares", 0.9, "source", settings=settings), waits_in=0.9, lock=0.1, wanted=0.1)
+    assert (got.kind, got.knob, got.value) == ("source", "workers", 4)
+    assert "Try `pipeline.dataset(..., workers=4)`: 3 to 4 times as fast; " in got.text
+
+
+def test_nothing_is_said_of_less_than_half_a_processor():
+    pooled = {
+        "settings": {"in_workers": True, "made_by": "pipeline.processes"},
+        "threads": 4,
+        "wanted": 3.4,
+        "cpu": 3.4,
+    }
+    got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, lock=0.0)
+    assert got.text.endswith("computing). To go faster, do less work per example.")
+
+
+def test_a_function_that_computes_and_leaves_the_lock():
+    got = verdict(part(2, "decode", 0.9), waits_in=0.9, lock=0.1, wanted=1.0)
+    assert "computing). Try `workers=4`" in got.text
+
+
+def test_work_that_fits_beside_your_loop():
+    got = verdict(part(1, "batch(8)", 0.4, "step"), waits_in=0.4)
+    assert (got.knob, got.value, got.gain) == ("prefetch", 2, pytest.approx(1 / 0.6))
+    assert (
+        got.text == "Bottleneck: `batch(8)` (40% of the time). Try `.prefetch(2)` at the end: up to 1.7 times as fast."
+    )
+    assert got.least == 1.0
+
+
+def test_a_function_behind_prefetch():
+    got = verdict(part(1, "decode", 0.95), prefetch(2, waits_in=0.95), waits_in=0.95)
+    assert (got.stage, got.knob, got.value) == (1, "workers", 4)
+    assert "`workers=pipeline.processes(4)`: up to 4 times as fast " in got.text
+
+
+def test_a_source_behind_prefetch():
+    given = part(1, "read", 0.95, "source", settings={"source": "callable"})
+    got = verdict(given, prefetch(2, waits_in=0.95, wanted=0.1), waits_in=0.95)
+    assert (got.kind, got.stage, got.knob, got.value) == ("source", 1, "workers", 4)
+    assert got.text.endswith("waiting for I/O). Move its slow part into `.map(..., workers=4)`: up to 4 times as fast.")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (0.1, "waiting for I/O). Faster storage or a local copy of its files would help."),
+        (1.0, "computing). Read fewer columns (`columns=`), or convert the files to Parquet."),
+    ],
+    ids=["waits", "computes"],
+)
+def test_a_source_of_files(wanted, said):
+    given = part(1, "csv", 0.95, "source", settings={"source": "csv"})
+    got = verdict(given, prefetch(2, waits_in=0.95, wanted=wanted), waits_in=0.95)
+    assert (got.kind, got.stage, got.knob) == ("source", 1, None)
+    assert got.text.endswith(said)
+
+
+def test_a_prefetch_that_is_too_small():
+    got = verdict(part(1, "decode", 0.5), prefetch(2, waits_out=0.5, waits_in=0.5), waits_in=0.5)
+    assert (got.kind, got.knob, got.value) == ("prefetch", "prefetch", 8)
+    assert got.text == (
+        "Bottleneck: `prefetch(2)` is too small: your loop waited for it 50% of the time, and it was full 50% of the "
+        "time. Try `prefetch(8)`: up to 2 times as fast."
+    )
+
+
+def test_a_prefetch_with_small_batches_costs_more_than_it_gains():
+    """Waiting 98% of the time and having no room 36% of it is waiting for the GIL."""
+    small = replace(prefetch(2, waits_out=0.36, waits_in=0.98), rate=20_000.0)
+    got = verdict(part(1, "add", 0.3), small, waits_in=0.98)
+    assert (got.kind, got.knob, got.value, got.gain) == ("prefetch", "prefetch", None, None)
+    assert got.text.endswith(
+        "as the batches are too small for a thread of their own. Leave out `.prefetch(2)`, or make larger batches."
+    )
+
+
+@pytest.mark.parametrize("empty", [0.02, 0.98])
+def test_a_prefetch_is_not_too_small_if_its_loop_waits_for_the_gil(empty):
+    """Its loop waits 97% of the time, though there is a batch."""
+    got = verdict(part(1, "parse", 0.6), prefetch(2, waits_out=0.29, waits_in=empty), waits_in=0.97)
+    assert (got.kind, got.stage) == ("function", 1)
+
+
+def test_a_prefetch_is_not_too_small_if_its_thread_waits_for_the_gil():
+    workers = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2, "wanted": 1.0}
+    got = verdict(part(1, "parse", 0.6, **workers), prefetch(2, waits_out=0.36, waits_in=0.98), waits_in=0.98)
+    assert (got.kind, got.stage, got.knob, got.value) == ("function", 1, "workers", 4)
+    assert "; its 2 threads take turns at Python's lock (GIL). Try `workers=pipeline.processes(4)`" in got.text
+
+
+def test_threads_that_share_the_gil_with_your_loop_get_processes():
+    """Together they use one processor: neither more threads nor a prefetch would help."""
+    workers = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2, "wanted": 0.45}
+    got = verdict(part(1, "parse", 0.6, **workers), waits_in=0.5, wanted=0.5, processors=2)
+    assert got.text.startswith("Bottleneck: `parse` (2 workers, 60% busy, computing); its 2 threads take turns at ")
+    assert (got.knob, got.value) == ("workers", 2)
+
+
+def test_workers_that_are_busy():
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2}
+    got = verdict(part(1, "decode", 0.9, **pooled), waits_in=0.9)  # `busy` means the same as `taken` here
+    assert (got.knob, got.value) == ("workers", 8)
+    assert got.text.endswith("`decode` (2 workers, 90% busy). Try `workers=8`: up to 4 times as fast.")
+    assert (got.least, got.gain) == (1.0, pytest.approx(4))
+
+
+@pytest.mark.parametrize("threads", [2, 4])
+def test_busy_threads_that_hold_the_lock_get_processes_one_per_processor(threads):
+    """They wait for the GIL, not for I/O, and together keep one processor busy."""
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": threads, "wanted": 1.0}
+    got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, lock=0.99, processors=2)
+    assert (got.knob, got.value, got.gain) == ("workers", 2, pytest.approx(2))
+    assert got.text.endswith(
+        f"computing); its {threads} threads take turns at Python's lock (GIL). Try `workers=pipeline.processes(2)`: up "
+        "to 2 times as fast."
+    )
+    got = verdict(part(1, "decode", 0.3, **pooled), waits_in=0.98, lock=0.99, processors=2)
+    assert "`workers=pipeline.processes(2)`" in got.text  # though they are seldom at work
+    got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, lock=0.99, processors=1)
+    assert (got.knob, got.gain) == (None, None)
+    assert "the only processor is used" in got.text
+
+
+def test_busy_threads_where_another_thread_holds_the_lock():
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2, "wanted": 0.1}
+    got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, lock=0.95)
+    assert (got.knob, got.gain) == (None, None)
+    assert "waiting for I/O); the GIL is held 95% of the time." in got.text
+
+
+@pytest.mark.parametrize(("processors", "lock", "most"), [(2, 0.1, 2.5), (4, 0.1, 4), (4, 0.4, 2.5)])
+def test_no_more_than_processors_and_the_lock_allow(processors, lock, most):
+    """The threads use 0.8 of one processor, between their waits."""
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2, "wanted": 0.8}
+    got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, lock=lock, processors=processors)
+    assert got.gain == pytest.approx(most)
+    assert f"waiting for I/O). Try `workers=8`: up to {most} times as fast, unless they wait for one lock" in got.text
+
+
+def test_busy_processes_of_which_it_is_not_known_whether_they_compute():
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.processes"}, "threads": 2}
+    got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, processors=2)
+    assert (got.least, got.gain) == (1.0, pytest.approx(4))
+    assert got.text.endswith("Try `workers=pipeline.processes(8)`: up to 4 times as fast.")
+
+
+def test_busy_processes_get_no_more_of_them_than_there_are_processors():
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.processes"}, "threads": 2, "wanted": 2.0}
+    got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, lock=0.0)
+    assert "Try `workers=pipeline.processes(4)`" in got.text
+    pooled["threads"], pooled["wanted"] = 4, 4.0
+    got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, lock=0.0)
+    assert "all 4 processors are used" in got.text
+
+
+def test_workers_whose_results_take_long():
+    """Threads' results take no time: idle threads wait for one of them."""
+    settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (1_000, 10**9)}
+    pooled = {"settings": settings, "threads": 2}
+    got = verdict(part(1, "decode", 0.4, **pooled), waits_in=0.95)
+    assert got.text.endswith(
+        "(2 workers, 40% busy); its results take long to come back. Return less, or smaller dtypes."
+    )
+    settings["made_by"] = "pipeline.threads"
+    got = verdict(part(1, "decode", 0.4, **pooled), waits_in=0.95)
+    assert got.text.endswith("as examples take unequal time. If any order will do, pass `ordered=False`.")
+
+
+def test_short_calls_whose_inputs_take_long():
+    settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (10**8, 1_000)}
+    short = replace(part(1, "decode", 0.4, settings=settings, threads=2), rate=650.0)
+    assert "its inputs take long to send" in verdict(short, waits_in=0.95).text
+
+
+def test_processes_that_wait_for_the_slowest():
+    settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (1_000, 1_000)}
+    got = verdict(part(1, "decode", 0.4, settings=settings, threads=2), waits_in=0.95)
+    assert got.text.endswith("as examples take unequal time. If any order will do, pass `ordered=False`.")
+
+
+def test_workers_whose_inputs_take_long():
+    settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (10**9, 1_000)}
+    got = verdict(part(1, "decode", 0.4, settings=settings, threads=2), waits_in=0.95)
+    assert got.text.endswith(
+        "(2 workers, 40% busy); its inputs take long to send. Send less, such as file names, and read in the function."
+    )
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(5.0, "Let it run for 10 s or more"), (30.0, "found no better number")])
+def test_workers_that_change_their_number_themselves(seconds, said):
+    """The number is still being searched, so none can be suggested."""
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads", "auto": True}, "threads": 1}
+    got = verdict(part(1, "decode", 0.9, **pooled), waits_in=0.9, seconds=seconds)
+    assert (got.kind, got.knob, got.value, got.gain) == ("function", None, None, None)
+    assert got.cause.startswith("Bottleneck: `decode` (1 worker, 90% busy)")
+    assert '`workers="auto"` ' in got.text
+    assert said in got.text
+
+
+def test_workers_that_idle_while_your_loop_works():
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2}
+    got = verdict(part(1, "decode", 0.5, **pooled), waits_in=0.5)
+    assert (got.knob, got.value) == ("prefetch", 2)
+
+
+def test_a_pool_that_fills():
+    stages = part(1, "read", 0.7, "source"), part(2, "shuffle(1,000)", 0.1, "step")
+    got = verdict(*stages, waits_in=0.8, first_s=8.0)
+    assert (got.kind, got.stage, got.knob) == ("pool", 2, "buffer_size")
+
+
+def test_a_slow_source_while_a_pool_fills():
+    stages = part(1, "read", 0.9, "source", settings={"source": "callable"}), part(2, "shuffle(1,000)", 0.1, "step")
+    got = verdict(*stages, waits_in=1.0, first_s=8.0)
+    assert (got.kind, got.stage, got.knob) == ("source", 1, "workers")
+
+
+def test_a_queue_that_others_fill_too_slowly():
+    live = Stage(1, "queue", "live", waits_in=0.9, tank=Tank(STATS, 0, 1.0, 0.0, 0.9), settings={"capacity": 2})
+    got = verdict(live, part(2, "doubled", 0.1), waits_in=0.9)
+    assert got.text == (
+        "Bottleneck: the code that fills queue 'live': 90% of the time was spent waiting for it. Let more threads "
+        "fill it."
+    )
+
+
+def crew(number, name, busy, workers=4, taken=0.9):
+    return replace(pooled(number, name, taken, busy), threads=workers)
+
+
+def test_workers_behind_the_workers_of_a_light_step():
+    """More workers for the slow step would gain nothing."""
+    got = verdict(crew(1, "light", 0.01, taken=0.0), crew(2, "slow", 0.6), waits_in=0.95)
+    assert (got.stage, got.knob, got.value, got.least) == (2, "workers", None, 1.0)
+    assert got.text.endswith(
+        "`slow` (4 workers, 60% busy, waiting for I/O); they wait for the workers of `light`. Leave out `workers=` of "
+        "`light`: up to 1.7 times as fast."
+    )
+    got = verdict(crew(1, "light", 0.01, taken=0.0), crew(2, "slow", 0.92), waits_in=0.95)
+    assert "`workers=16`" in got.text
+
+
+def test_workers_behind_the_workers_of_a_step_that_works():
+    """Your thread alone could not do its work."""
+    got = verdict(crew(1, "load", 0.7), crew(2, "crop", 0.8), waits_in=0.95)
+    assert got.advice == "Call `load` and `crop` in one function, in one `.map`."
+
+
+@pytest.mark.parametrize(("waits_out", "knob"), [(0.3, "workers"), (0.6, "prefetch")])
+def test_unequal_times_of_a_function_that_is_slower_than_the_loop_need_workers_first(waits_out, knob):
+    """A deeper prefetch evens out the times, and workers lower them."""
+    ahead = prefetch(2, waits_out=waits_out, waits_in=0.4, wanted=0.01)
+    got = verdict(part(1, "load", 1 - waits_out - 0.01), ahead, waits_in=0.4)
+    assert got.knob == knob
+    assert got.gain == pytest.approx(1 / 0.6)
+
+
+def test_busy_threads_that_hold_the_lock_on_a_busy_machine():
+    """Waits for a processor between two turns do not mean that they run at the same time."""
+    pooled = {"settings": THREADS, "threads": 2, "wanted": 1.3, "cpu": 0.9}
+    got = verdict(part(1, "decode", 0.77, **pooled), waits_in=0.98, processors=2)
+    assert got.advice == "Try `workers=pipeline.processes(2)`: up to 2 times as fast."
+
+
+@pytest.mark.parametrize(("state", "advice"), [("running", "s or more."), ("ended", "`.repeat(3)` at the end.")])
+def test_a_short_run_names_the_busiest_step(state, advice):
+    got = verdict(part(1, "decode", 0.9), waits_in=0.9, seconds=0.5, state=state)
+    assert got.cause == "Too short to judge (0.50 s); so far `decode` took longest."
+    assert got.advice.startswith("Let it run for 1 s or more")
+    assert got.advice.endswith(advice)
+
+
+def test_every_step_has_an_advice():
+    """Also a compiled step with less than half of the time, next to a short function."""
+    mapped = replace(part(2, "f", 0.3, settings={"call": "map"}), rate=1000.0)
+    got = verdict(part(1, "unbatch", 0.4, "step"), mapped, part(3, "batch(8)", 0.2, "step"), waits_in=0.95)
+    assert got.advice

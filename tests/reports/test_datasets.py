@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import weakref
+from concurrent.futures import Executor, Future
 
 import numpy as np
 import pytest
@@ -114,6 +115,20 @@ def test_each_function_has_its_own_time_and_elements():
         spent = {name: stages[name].settings["taken"] for name in ("doubled", "even", "halved", "batch(4)")}
         assert stages["slow"].busy > max(spent.values())
         assert stages["slow"].threads == (0 if workers is None else 2)
+
+
+def test_time_after_an_executor_that_calls_in_the_loops_thread():
+    class AtOnce(Executor):
+        def submit(self, function, /, *args, **kwargs):
+            future = Future()
+            future.set_result(function(*args, **kwargs))
+            return future
+
+    list(pipeline.dataset(range(4)).map(doubled, workers=AtOnce()))
+    batches = iter(pipeline.dataset(range(4)).map(slow))
+    list(batches)
+    (stage,) = [each for each in batches.report().stages if each.name == "slow"]
+    assert stage.settings["taken"] > 0
 
 
 def test_functions_that_share_workers():

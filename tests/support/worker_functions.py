@@ -412,3 +412,14 @@ class OwnDraws:
 def three_shared_draws(_):
     for _ in range(3):
         yield shared_draws(_)
+
+
+def in_another_process(value):
+    return next(iter(pipeline.dataset([value]).map(abs, workers=pipeline.processes(1))))
+
+
+def after_draws(count, value):
+    """Return a value after drawing numbers from the process-wide generators."""
+    for _ in range(count):
+        shared_draws(value)
+    return value

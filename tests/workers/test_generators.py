@@ -1,5 +1,6 @@
 """Global random generators: seeded per example in worker processes, reported elsewhere."""
 
+import functools
 import itertools
 import multiprocessing
 import random
@@ -61,6 +62,17 @@ def test_other_seeds_and_epochs_draw_other_numbers(one):
     first, second = np.array(list(data)), np.array(list(data.epoch(1)))
     assert not np.isin(first, second).any()
     assert not np.isin(first, one).any()
+
+
+def test_outputs_of_a_generator_do_not_depend_on_draws_between_them():
+    """In a worker, later functions run after each output, before the generator goes on."""
+    with pipeline.processes(1) as workers:
+        data = pipeline.dataset(range(9)).flat_map(functions.three_shared_draws, workers=workers, seed=1)
+        one, two = (
+            np.array(list(data.map(functools.partial(functions.after_draws, count), workers=workers)))
+            for count in (1, 2)
+        )
+    assert (one == two).all()
 
 
 @pytest.mark.parametrize("workers", [None, 1, 3])

@@ -15,7 +15,7 @@ from socket import socketpair as pair
 import pytest
 import worker_functions as functions
 from helpers import LIMIT, run_in_thread, run_script, wait_until
-from orchestration import fresh_collection, no_thread_left
+from orchestration import fresh_collection, no_thread_left, threads_since
 
 import pipeline
 from pipeline.workers import pool
@@ -337,6 +337,29 @@ class TestThreads:
         assert isinstance(caught.value.__cause__, KeyError)
         with pytest.raises(RuntimeError, match="setup failed"):
             workers.submit(abs, 1)
+
+    def test_threads_end_if_setup_fails(self):
+        def fails():
+            raise KeyError("no model")
+
+        with pipeline.threads(1, setup=fails) as workers:
+            begun = threads_since()
+            with pytest.raises(RuntimeError, match="setup failed"):
+                workers.submit(abs, 1).result(LIMIT)
+            wait_until(lambda: not begun(), "the thread to end")
+            assert repr(workers) == "<pipeline.threads(1): shut down>"
+
+    def test_threads_end_with_the_loop_except_in_a_with_block(self):
+        def thread_of(workers):
+            data = pipeline.dataset([0]).map(lambda _: threading.current_thread(), workers=workers)
+            return next(iter(data))
+
+        workers = pipeline.threads(1)
+        thread = thread_of(workers)
+        thread.join(LIMIT)
+        assert not thread.is_alive()
+        with pipeline.threads(1) as workers:
+            assert thread_of(workers) is thread_of(workers)
 
     def test_the_executor_is_garbage(self):
         """Its threads finish the submitted calls and end."""

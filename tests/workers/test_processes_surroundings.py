@@ -208,6 +208,12 @@ with multiprocessing.get_context("spawn").Pool(1) as pool:
     assert rest[-1] == "[1, 4, 9]"
 
 
+def test_workers_have_no_workers():
+    data = pipeline.dataset([-1]).map(functions.in_another_process, workers=pipeline.processes(1))
+    with pytest.raises(pipeline.AbortedError, match="as this process is daemonic: it may have no children"):
+        list(data)
+
+
 class Odd:
     """Its pickled form does not restore it."""
 

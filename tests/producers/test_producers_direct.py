@@ -10,6 +10,7 @@ from helpers import run_in_thread
 from orchestration import threads_since
 
 import pipeline
+from pipeline.producers import queue
 
 
 def loop(source, size=1, **options):
@@ -139,15 +140,15 @@ class TestStatistics:
 
     def test_a_report_while_a_producer_is_made(self, monkeypatch):
         """Its locks stand for another thread."""
-        reports, make = [], threading.RLock
+        reports, make = [], queue.Lock
 
         def lock():
             monkeypatch.undo()
             reports.append(pipeline.report())
-            monkeypatch.setattr(threading, "RLock", lock)
+            monkeypatch.setattr(queue, "Lock", lock)
             return make()
 
-        monkeypatch.setattr(threading, "RLock", lock)
+        monkeypatch.setattr(queue, "Lock", lock)
         rows = pipeline.range_input_producer(10, 1, name="half made", collection=[])
         monkeypatch.undo()
         before, after = reports[0], pipeline.report()

@@ -191,7 +191,9 @@ class Collate:
             dtype = _dtype_of_empty(values, arrays, fill) if holds is None else holds.dtype
             arrays = [each if each.size or each.dtype == dtype else each.astype(dtype) for each in arrays]
         if arrays[0].dtype.hasobject:
-            _refuse_texts([text_of(each) for each in arrays], where)
+            kinds = [text_of(each) for each in arrays]
+            _refuse_texts(kinds, where)
+            _refuse_fill(kinds, fill, where)
         if fill is not None and not isinstance(fill, (bytes, str)):
             fill = empty_string(arrays, fill)
         try:
@@ -317,6 +319,15 @@ def _refuse_texts(kinds: list[type | None], where: str) -> None:
             f"{where} is {first.__name__} in one example and {other.__name__} in another; decode or encode one of them"
         )
         raise _odd(TypeError(text), kinds.index(other))
+
+
+def _refuse_fill(kinds: list[type | None], fill: Any, where: str) -> None:
+    """Reject bytes that pad text, and text that pads bytes."""
+    kind = _text_in(fill)
+    other = bytes if kind is str else str
+    if kind is not None and other in kinds:
+        fits = fill.encode() if kind is str else fill.decode(errors="replace")
+        raise TypeError(f"{where} is {other.__name__}, and pad={fill!r:.80} is {kind.__name__}: write pad={fits!r:.80}")
 
 
 def _text_in(value: Any) -> type | None:

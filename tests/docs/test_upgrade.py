@@ -170,6 +170,11 @@ def _():
     list(pipeline.dataset([1, "a"]).batch(2))
 
 
+@row('`pad=b""` for strings, which are str now')
+def _():
+    list(pipeline.dataset([{"words": ["a", "b"]}, {"words": ["c"]}]).batch(2, pad=b""))
+
+
 @row('`allow={"batch_size"}` with `take`, `skip`, `repeat` or `concatenate` behind `batch`')
 def _():
     state = iter(numbers.batch(4).take(4)).state_dict()
@@ -450,6 +455,13 @@ def _():
         example.features.feature[name].int64_list.value.append(1)
     data = example.SerializeToString(deterministic=True)
     assert data.index(b"aa") < data.index(b"bb")
+
+
+@row("a program with a probable mistake, such as `shuffle(1)`, runs in silence")
+def _():
+    code = "import pipeline\nlist(pipeline.dataset(range(4)).shuffle(1))"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert "RuntimeWarning: range: shuffle(1) keeps the order" in done.stderr
 
 
 @row("a report has a row `queue` for a `prefetch`")

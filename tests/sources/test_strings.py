@@ -262,3 +262,17 @@ def test_a_state_of_bytes_is_none_of_text(tmp_path):
         state = read.state_dict()
     with pytest.raises(pipeline.StateMismatchError, match="text: encoding was 'bytes' when the state was saved"):
         iter(lines(tmp_path)).load_state_dict(state)
+
+
+@pytest.mark.parametrize(("data", "wrong", "right"), [("a", b"", ""), (b"a", "<pad>", b"<pad>")])
+def test_padding_of_the_other_kind(data, wrong, right):
+    rows = pipeline.dataset([{"words": [data, data]}, {"words": [data]}])
+    text = (
+        f"component 'words' is {type(data).__name__}, and pad={wrong!r} is {type(wrong).__name__}: write pad={right!r}"
+    )
+    with raises(TypeError, f"batch: {text}"):
+        list(rows.batch(2, pad=wrong))
+    with raises(TypeError, f"bucket: {text}"):
+        list(rows.bucket([9], [2, 2], length="words", pad={"words": wrong}))
+    [batch] = rows.batch(2, pad=right)
+    assert batch["words"].tolist() == [[data, data], [data, right]]

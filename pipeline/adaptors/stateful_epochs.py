@@ -23,6 +23,7 @@ from pipeline.adaptors.stateful_fetch import (
     apart,
     same,
 )
+from pipeline.adaptors.stateful_pipes import hosts, share, shuffle_seed
 from pipeline.adaptors.stateful_position import Position
 from pipeline.adaptors.stateful_samplers import Indexes
 from pipeline.adaptors.torch_tensors import torch
@@ -43,6 +44,8 @@ class Epoch(Iterator[Any]):
         yielded: Number of batches delivered.
     """
 
+    _shuffles: int | None  # the seed for a DataPipe's shuffles
+
     def __init__(self, loader: Any) -> None:
         self.finished, self.yielded = False, 0
         self._loader, self._recipe = loader, recipe_of(loader)
@@ -62,9 +65,11 @@ class Epoch(Iterator[Any]):
         self.yielded += 1
         told = self._loader._IterableDataset_len_called
         if self._recipe.iterable and told is not None and self.yielded > told:
+            several = "For multiprocessing data-loading, this could be caused by workers that each give all examples: "
             warnings.warn(
                 f"Length of IterableDataset {self._recipe.dataset} was reported to be {told} (when accessing "
-                f"len(dataloader)), but {self.yielded} samples have been fetched. ",
+                f"len(dataloader)), but {self.yielded} samples have been fetched. "
+                + (f"{several}see torch.utils.data.IterableDataset." if self._loader.num_workers else ""),
                 stacklevel=2,
             )
         return batch
@@ -99,14 +104,14 @@ def indexes_of(loader: Any, main: dict[str, Any] | None = None) -> Indexes:
     return Indexes(loader.sampler if loader.batch_sampler is None else loader.batch_sampler, main)
 
 
-def begun(loader: Any) -> tuple[Indexes, int]:
-    """Begin a pass over a loader's sampler, and draw the workers' seed.
+def begun(loader: Any) -> tuple[Indexes, int, int | None]:
+    """Begin a pass over a loader's sampler, and draw the workers' seed; return also that of a DataPipe's shuffles.
 
     Passes over torchdata's samplers draw their order as they begin, so these calls determine an epoch's order. With
     workers torch begins two passes, the second after the seed.
     """
-    indexes = indexes_of(loader)
-    return indexes, int(torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item())
+    shuffles, indexes = shuffle_seed(loader), indexes_of(loader)
+    return indexes, int(torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item()), shuffles
 
 
 class EpochHere(Epoch):
@@ -121,13 +126,15 @@ class EpochHere(Epoch):
         super().__init__(loader)
         again = position is not None and self._recipe.iterable and position.stateless
         start = None if again else position
-        self._indexes, _ = begun(loader)
+        self._indexes, _, drawn = begun(loader)
+        self._shuffles = drawn if position is None else position.main.get("_shared_seed", drawn)
+        share(self._recipe.dataset, hosts())
         if start is not None:
             self._indexes = indexes_of(loader, start.main)
             if loader.generator is not None:  # as in the saved epoch after its pass began, for the next epoch's order
                 torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
         worker = start.workers[0] if start is not None and not start.stateless else None
-        self._fetcher = Fetcher(self._recipe, worker)
+        self._fetcher = Fetcher(self._recipe, worker, self._shuffles)
         self._pins = bool(loader.pin_memory) and torch.accelerator.is_available()
         if start is not None:
             self.yielded = start.step
@@ -143,7 +150,7 @@ class EpochHere(Epoch):
         main = {
             **self._indexes.state(),
             "_IterableDataset_len_called": self._loader._IterableDataset_len_called,
-            "_shared_seed": None,
+            "_shared_seed": self._shuffles,
         }
         return apart(Position(main, [self._fetcher.state()], 0, self.yielded, 0, -1, self.finished))  # type: ignore[no-any-return]
 
@@ -158,10 +165,20 @@ class _Plan:
         every: Number of batches between two snapshots of all states; 0 for none.
         always: True if states are known after every batch.
         ahead: Maximum number of batches made ahead.
+        shuffles: The seed for a DataPipe's shuffles; None for other datasets.
     """
 
-    def __init__(self, indexes: Indexes, workers: int, first: int, every: int, always: bool, ahead: int) -> None:
-        self._indexes, self._workers, self._first = indexes, workers, first
+    def __init__(
+        self,
+        indexes: Indexes,
+        workers: int,
+        first: int,
+        every: int,
+        always: bool,
+        ahead: int,
+        shuffles: int | None,
+    ) -> None:
+        self._indexes, self._workers, self._first, self._shuffles = indexes, workers, first, shuffles
         self._every, self._always, self._ahead = every, always, ahead
         self.ended: set[int] = set()  # workers whose datasets have ended
         self.mains: dict[int, dict[str, Any]] = {}  # by batch number: the sampler's state after it
@@ -169,7 +186,7 @@ class _Plan:
 
     def tickets(self) -> Iterator[Ticket]:
         """Yield the workers' tickets, in turn."""
-        yield from [Ticket(BEGIN)] * self._workers + [Ticket(SKIP)] * self._first
+        yield from [Ticket(BEGIN, index=self._shuffles)] * self._workers + [Ticket(SKIP)] * self._first
         for number in itertools.count():
             if len(self.ended) == self._workers:
                 return
@@ -218,8 +235,9 @@ class EpochInWorkers(Epoch):
         self._count = loader.num_workers
         again = position is not None and self._recipe.iterable and position.stateless
         start = None if again else position
-        _, drawn = begun(loader)
+        _, drawn, shuffles = begun(loader)
         self._base_seed = drawn if position is None else position.main.get("_base_seed", drawn)
+        self._shuffles = shuffles if position is None else position.main.get("_shared_seed", shuffles)
         states = None
         if start is not None and start.num_workers == self._count:
             states = [pickle.dumps(each) for each in start.workers]
@@ -233,20 +251,27 @@ class EpochInWorkers(Epoch):
             num_workers=self._count,
             pin_memory=loader.pin_memory,
             timeout=loader.timeout,
-            worker_init_fn=WorkerStart(loader.worker_init_fn, self._base_seed, dataset),
+            worker_init_fn=WorkerStart(loader.worker_init_fn, self._base_seed, dataset, hosts()),
             multiprocessing_context=loader.multiprocessing_context,
             generator=torch.Generator(),
             prefetch_factor=loader.prefetch_factor,
             persistent_workers=loader.persistent_workers,
             in_order=loader.in_order,
         )
+        shuffle_seed(loader)  # torch draws another one, for nothing
         self._begin(start)
         if position is not None and not (again and position.finished):
             self._skip(position.step + position.since - self.yielded, _NO_STATE if again else "")
         self.finished = position is not None and position.finished
 
-    def begin_next(self) -> None:
-        """Begin the next epoch with the same workers."""
+    def begin_next(self, length: int | None) -> None:
+        """Begin the next epoch with the same workers.
+
+        Args:
+            length: What `len` of the user's loader has returned; None if it was not called.
+        """
+        self._loader._IterableDataset_len_called = length
+        self._shuffles = shuffle_seed(self._loader)
         self._begin(None)
 
     def _begin(self, start: Position | None) -> None:
@@ -259,7 +284,8 @@ class EpochInWorkers(Epoch):
         main = indexes.state()
         first = 0 if start is None or not start.num_workers else (start.last + 1) % self._count
         self.finished, self.yielded = False, 0 if start is None else start.step
-        self._plan = _Plan(indexes, self._count, first, every, always, self._count * loader.prefetch_factor)
+        ahead = self._count * loader.prefetch_factor
+        self._plan = _Plan(indexes, self._count, first, every, always, ahead, self._shuffles)
         self._plan.yielded = self.yielded
         self._tickets.plan = self._plan
         self._states: list[Any] = [None] * self._count
@@ -321,7 +347,7 @@ class EpochInWorkers(Epoch):
         main = {
             **self._main,
             "_IterableDataset_len_called": self._loader._IterableDataset_len_called,
-            "_shared_seed": None,
+            "_shared_seed": self._shuffles,
             "_base_seed": self._base_seed,
         }
         workers = [pickle.loads(each) for each in states]

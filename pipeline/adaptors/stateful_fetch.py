@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline.adaptors.stateful_pipes import seed_shuffles, share
 from pipeline.adaptors.torch_tensors import torch
 from pipeline.capabilities import GivesSeveral, Stateful
 
@@ -41,10 +42,12 @@ class Fetcher:
     Args:
         recipe: The settings.
         state: The state to continue from; None for the beginning of an epoch.
+        seed: The seed for a DataPipe's shuffles; None for other datasets.
     """
 
-    def __init__(self, recipe: Recipe, state: dict[str, Any] | None = None) -> None:
+    def __init__(self, recipe: Recipe, state: dict[str, Any] | None, seed: int | None) -> None:
         self._recipe, dataset = recipe, recipe.dataset
+        seed_shuffles(dataset, seed)
         if state is not None and state["dataset_state"] is not None and isinstance(dataset, Stateful):
             dataset.load_state_dict(state["dataset_state"])
         self._examples = iter(dataset) if recipe.iterable else None
@@ -109,7 +112,7 @@ class Ticket(NamedTuple):
     Attributes:
         what: BEGIN, SKIP or FETCH.
         number: The batch's index in the epoch.
-        index: The sampler's index or list of indexes.
+        index: The sampler's index or list of indexes; for BEGIN the seed for a DataPipe's shuffles.
         snapshot: True if the worker sends its state after the batch.
     """
 
@@ -161,7 +164,8 @@ class WorkerDataset(torch.utils.data.Dataset):  # type: ignore[misc]
             return Made(worker, ticket.number, None, None)
         if ticket.what == BEGIN:
             states, self._states, self._sent = self._states, None, None
-            self._fetcher = Fetcher(self.recipe, None if states is None else pickle.loads(states[worker]))
+            state = None if states is None else pickle.loads(states[worker])
+            self._fetcher = Fetcher(self.recipe, state, ticket.index)
             return Made(worker, ticket.number, None, self._state(worker))
         assert self._fetcher is not None
         try:
@@ -190,10 +194,13 @@ class WorkerStart:
         init: The user's `worker_init_fn`.
         base_seed: The seed for all workers.
         dataset: The user's dataset.
+        hosts: The number of hosts, and the index of this one.
     """
 
-    def __init__(self, init: Callable[[int], Any] | None, base_seed: int, dataset: WorkerDataset) -> None:
-        self._init, self._base_seed, self._dataset = init, base_seed, dataset
+    def __init__(
+        self, init: Callable[[int], Any] | None, base_seed: int, dataset: WorkerDataset, hosts: tuple[int, int]
+    ) -> None:
+        self._init, self._base_seed, self._dataset, self._hosts = init, base_seed, dataset, hosts
 
     def __call__(self, worker: int) -> None:
         info, seed = torch.utils.data.get_worker_info(), self._base_seed + worker
@@ -202,6 +209,7 @@ class WorkerStart:
         random.seed(seed)
         torch.manual_seed(seed)
         np.random.seed(torch.utils.data._utils.worker._generate_state(self._base_seed, worker))
+        share(info.dataset, self._hosts, worker, info.num_workers)
         if self._init is not None:
             self._init(worker)
 

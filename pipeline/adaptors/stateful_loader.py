@@ -119,12 +119,12 @@ class StatefulDataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[mis
         if self._early and self._epoch is not None:
             self._early = False
         elif self._position is None and self.persistent_workers and isinstance(self._epoch, EpochInWorkers):
-            self._epoch.begin_next()
+            self._epoch.begin_next(self._IterableDataset_len_called)
         else:
             self._epoch = self._opened()
         assert self._epoch is not None
         if self._epoch.finished and isinstance(self._epoch, EpochInWorkers):
-            self._epoch.begin_next()
+            self._epoch.begin_next(self._IterableDataset_len_called)
         elif self._epoch.finished:
             self._epoch = self._opened()
         return self._epoch

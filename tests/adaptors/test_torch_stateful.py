@@ -317,6 +317,61 @@ def test_orders_and_seeds_are_those_of_torchdata(workers, persistent, generator,
     assert ours == theirs
 
 
+def piped(module, workers, persistent, at=None):
+    """Return three epochs of a DataPipe's batches, and the next draw; from batch `at` on from another loader."""
+
+    def made():
+        numbers = torch.utils.data.datapipes.iter.IterableWrapper(list(range(20)))
+        pipe = numbers.shuffle(buffer_size=8).sharding_filter()
+        return module.StatefulDataLoader(
+            pipe, batch_size=3, shuffle=True, num_workers=workers, persistent_workers=persistent
+        )
+
+    torch.manual_seed(5)
+    loader = made()
+    batches = rows(loader)
+    if at is not None:
+        batches += rows(itertools.islice(loader, at))
+        state, loader = loader.state_dict(), made()
+        loader.load_state_dict(state)
+        batches += rows(loader)
+        return batches
+    return batches + rows(loader) + rows(loader), torch.rand(1).item()
+
+
+@pytest.mark.parametrize(("workers", "persistent"), [(0, False), (2, False), (2, True)])
+def test_shuffles_and_shares_of_a_datapipe_are_those_of_torchdata(workers, persistent):
+    torchdata = pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata is not installed")
+    ours = piped(pt, workers, persistent)
+    assert ours == piped(torchdata, workers, persistent)
+    epochs = ours[0]
+    size = len(epochs) // 3
+    assert sorted(itertools.chain(*epochs[:size])) == list(range(20))
+    assert epochs[:size] != epochs[size : 2 * size]
+    resumed = piped(pt, workers, persistent, at=3)
+    assert resumed == epochs[: 2 * size]
+
+
+class Counted(torch.utils.data.IterableDataset):
+    """Gives all its examples in each worker."""
+
+    def __len__(self):
+        return 5
+
+    def __iter__(self):
+        return iter(range(5))
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_more_examples_than_the_length_of_an_iterable_dataset_are_warned_of(persistent):
+    """Once the length was asked for, as in torch's loader."""
+    loader = pt.StatefulDataLoader(Counted(), batch_size=1, num_workers=2, persistent_workers=persistent)
+    assert len(rows(loader)) == 10
+    assert len(loader) == 5
+    with pytest.warns(UserWarning, match=r"to be 5 .*, but \d+ samples have been fetched\. For multiprocessing"):
+        assert len(rows(loader)) == 10
+
+
 @pytest.mark.parametrize("epoch", [0, 3])
 def test_a_distributed_sampler_resumes(epoch):
     """In the state's epoch; a state from torchdata 0.11 has none, and the program sets it."""

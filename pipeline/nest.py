@@ -262,7 +262,7 @@ def _names(key: Any, child: Nest | None) -> list[str]:
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, list):
-        return not isinstance(value, ListValue) and all(map(_is_plain, value))
+        return not isinstance(value, ListValue) and (all_of(value, _PLAIN_TYPES) or all(map(_is_plain, value)))
     return isinstance(value, _PLAIN)
 
 

@@ -3,7 +3,7 @@
 Steps run in turn in the consuming thread; `prefetch` has its own thread, and functions may have workers. If the loop
 waits, the bottleneck is the step whose workers are always at work. Without one it is the step with most of the time of
 the thread for which the loop waits. `facts` has the measured facts, this module finds the cause, and `advice` has one
-change for each cause. docs/monitoring.md explains the rules.
+change for each cause, with a number of workers from `offers`. docs/monitoring.md explains the rules.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pipeline.reports.advice import (
     MEASURE_AGAIN,
     OFTEN,
     Remedy,
-    between,
     by_turns,
     of_serial,
     of_workers,
@@ -31,6 +30,7 @@ from pipeline.reports.facts import (
     thread_behind,
 )
 from pipeline.reports.model import Stage, Verdict
+from pipeline.reports.offers import between
 from pipeline.reports.report import NO_EXAMPLE, Report
 
 _OVERLAP = 1.05  # sum of shares: more means that a thread waited for the GIL, not for room

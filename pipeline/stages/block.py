@@ -23,6 +23,7 @@ Numbers: TypeAlias = "NDArray[np.int64]"
 
 
 _SOME = 64  # examples sampled to estimate bytes, at 0.3 us each
+_OF_OBJECT = 64  # bytes of a Python object, about
 
 
 def listed(examples: list[Any], numbers: Any) -> Block:
@@ -160,7 +161,9 @@ def _bytes_of(value: Any) -> int:
         return len(value)
     if isinstance(value, dict):
         return sum([_bytes_of(each) for each in value.values()])
-    return sum(map(_bytes_of, value)) if isinstance(value, tuple) else getattr(value, "nbytes", 64)
+    if isinstance(value, list):
+        return len(value) * (_OF_OBJECT + _bytes_of(value[0])) if value else _OF_OBJECT
+    return sum(map(_bytes_of, value)) if isinstance(value, tuple) else getattr(value, "nbytes", _OF_OBJECT)
 
 
 def _alike(one: Columns, other: Columns) -> bool:

@@ -131,7 +131,7 @@ class Each(OneForOne):
     def own_step_of(self, run: Run) -> Step:
         """Return the step for the consuming thread. It stops when the iterator is closed."""
         step = self.step_of(run)
-        step.bell = run.clock.bell
+        step.bell, step.measured = run.clock.bell, run.measured.get(self.written)
         return step
 
     def _draw(self, run: Run) -> tuple[int, ...] | NoDraws:

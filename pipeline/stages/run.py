@@ -180,6 +180,7 @@ class Measured:
     Attributes:
         workers: Its function's executor, once started; None without one.
         moved: Bytes of inputs sent to the executor, and of results received.
+        objects: Objects in the first result of a function in the consuming thread; 0 if unknown.
         ahead: The buffer for elements read ahead; None for steps without one.
         drawn: Returns the number of elements drawn from each input, for steps that draw; None for others.
     """
@@ -187,7 +188,7 @@ class Measured:
     def __init__(self, number: int, meter: Meter, label: str, inputs: Sequence[Any] = ()) -> None:
         self.number, self.meter, self.label, self.inputs = number, meter, label, inputs
         self.workers: Any = None
-        self.moved = 0, 0
+        self.moved, self.objects = (0, 0), 0
         self.ahead: PrefetchMeter | None = None
         self.drawn: Callable[[], dict[str, Any]] | None = None
 

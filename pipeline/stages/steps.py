@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pipeline._block import mix_outputs, name_of_number
 from pipeline._calls import Draw, Kept, call_each
 from pipeline._meter import Meter
+from pipeline.diagnostics.weight import objects_in
 from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeError, invalid
 from pipeline.nest import kept
 from pipeline.on_error import must_raise, name_item, set_on
@@ -21,7 +22,7 @@ from pipeline.stages.block import Block, Columns, Examples
 from pipeline.stages.draws import NoDraws, this_thread
 from pipeline.stages.index import Index
 from pipeline.stages.node import Recipe, seeds_of
-from pipeline.stages.run import Limited
+from pipeline.stages.run import Limited, Measured
 from pipeline.stages.stream import Maker, Skipped, Stream, Unit
 from pipeline.sync.stop_flag import StopFlag
 from pipeline.tracebacks import from_handler
@@ -68,11 +69,13 @@ class Step:
         count: The number of outputs.
         bell: Set when the iterator is closed, to end the step between two calls; None in workers.
         begins: Seeds the process's own generators before each call; None in the user's process.
+        measured: Takes the number of objects in the first result, once; None afterwards, and in workers.
     """
 
     one_to_one = renews = False
     bell: StopFlag | None = None
     begins: Callable[[int], object] | None = None
+    measured: Measured | None = None
 
     def __init__(
         self,
@@ -88,8 +91,13 @@ class Step:
     def anew(self, draw: tuple[int, ...] | NoDraws) -> Step:
         """Return a copy with other seeds, and its counts at zero."""
         other = copy.copy(self)
-        other.draw, other.seconds, other.count = draw, 0.0, 0
+        other.draw, other.seconds, other.count, other.measured = draw, 0.0, 0, None
         return other
+
+    def weigh(self, output: Any) -> None:
+        """Note how many objects the first result has."""
+        if self.measured is not None:
+            self.measured.objects, self.measured = objects_in(output), None
 
     def drawing(self) -> Draw | NoDraws:
         """Return the `example_rng` source for a thread running the step."""
@@ -161,6 +169,8 @@ class MapStep(Step):
     def outputs(self, output: Any, i: int, number: int, example: Any) -> Iterable[Passing]:
         if output is None:
             raise self.returned_none()
+        if self.measured is not None:
+            self.weigh(output)
         self.count += 1
         return ((i, number, output),)
 
@@ -391,7 +401,10 @@ def called_with_each(
         raise _closed()
     failure = None if error is None else Failure(error, count, int(numbers[count]), step)
     sizes = block.sizes if isinstance(block.sizes, int) else block.sizes[:count]
-    return Block(values_of(found), numbers if count == len(numbers) else numbers[:count], sizes=sizes), failure
+    values = values_of(found)
+    if step.measured is not None and count:
+        step.weigh(values.first())
+    return Block(values, numbers if count == len(numbers) else numbers[:count], sizes=sizes), failure
 
 
 def _closed() -> CancelledError:

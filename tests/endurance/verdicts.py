@@ -20,7 +20,7 @@ TOLERANCE = 0.1
 def main(names):
     logging.disable(logging.WARNING)  # elements in an incomplete batch
     bad = []
-    print(f"{'dataset':<34}{'verdict':<14}{'knob':<20}{'value':>6}{'predicted':>14}{'measured':>10}")
+    print(f"{'dataset':<42}{'verdict':<14}{'knob':<20}{'value':>6}{'predicted':>14}{'measured':>10}")
     for name, case in bottlenecks.CASES.items():
         if (names and name not in names) or case.turned is None:
             continue
@@ -37,11 +37,11 @@ def measured(name, case):
         slow = bottlenecks.watch(case, case.settings, SECONDS)
         verdict = slow.report.verdict
         if (verdict.kind, verdict.knob) != (case.kind, case.knob):
-            print(f"{name:<34}{verdict.kind:<14}{verdict.knob or '':<20}  but it is {case.kind}: {case.knob}")
+            print(f"{name:<42}{verdict.kind:<14}{verdict.knob or '':<20}  but it is {case.kind}: {case.knob}")
             print(slow.report)
             return False
         if verdict.gain is None:
-            print(f"{name:<34}{verdict.kind:<14}{verdict.knob:<20}  predicts no gain")
+            print(f"{name:<42}{verdict.kind:<14}{verdict.knob or '':<20}  predicts no gain")
             return True
         predicted.append((verdict.least, verdict.gain))
         turned = bottlenecks.watch(case, case.turn(verdict), SECONDS)
@@ -50,7 +50,7 @@ def measured(name, case):
     gain, (least, most) = statistics.median(gains), map(statistics.median, zip(*predicted, strict=True))
     value = "" if verdict.value is None else verdict.value
     wanted = f"{least:.2f} to {most:.2f}"
-    print(f"{name:<34}{verdict.kind:<14}{verdict.knob:<20}{value:>6}{wanted:>14}{gain:>10.2f}", flush=True)
+    print(f"{name:<42}{verdict.kind:<14}{verdict.knob or '':<20}{value:>6}{wanted:>14}{gain:>10.2f}", flush=True)
     return (1 - TOLERANCE) * least <= gain <= (1 + TOLERANCE) * most
 
 

@@ -16,11 +16,12 @@ pytestmark = [
 ]
 
 IN_TURNS = "threads that hold the lock"
-LOCKED = {"function that holds the lock", IN_TURNS}
+AHEAD = "threads that hold the lock, read ahead"
+LOCKED = {"function that holds the lock", IN_TURNS, AHEAD}
 LOOKS = 3  # one second may mislead: 2 in 100 did
 QUIET = 0.9  # minimum available CPU fraction for a look to count: other busy programs would change the bottleneck
 PARALLEL = {"function that releases the lock"}
-SLOW = LOCKED | PARALLEL | {"few workers", "consumer that computes"}
+SLOW = LOCKED | PARALLEL | {"few workers", "consumer that computes", "workers behind those of a light function"}
 
 
 @pytest.mark.parametrize(
@@ -46,4 +47,4 @@ def test_the_verdict_names_stage_and_knob(name, caplog):
     assert " ".join(str(report).split()).startswith(verdict.text)
     assert report.watched
     if name == IN_TURNS:
-        assert "Its 4 threads take turns at Python's lock (GIL). Try `workers=pipeline.processes(" in verdict.text
+        assert "its 4 threads take turns at Python's lock (GIL). Try `workers=pipeline.processes(" in verdict.text

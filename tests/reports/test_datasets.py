@@ -163,6 +163,26 @@ def test_a_prefetch_in_each_pass_of_a_repeat():
     assert (stage.elements, stage.tank.stats.size) == (24, 0)
 
 
+def words(number):
+    return {"text": [str(number)] * 500, "label": number}
+
+
+@pytest.mark.parametrize("then", [None, lambda example: example["label"]], ids=["alone", "and a lambda"])
+def test_results_of_many_python_objects_are_noticed(then):
+    data = pipeline.dataset(numbers).map(words)
+    batches = iter(data.batch(8, collate=list) if then is None else data.map(then).batch(8))
+    next(batches)
+    assert batches.report().stages[1].settings["objects"] == 501
+
+
+def test_the_bytes_of_python_objects_from_processes_count():
+    batches = iter(pipeline.dataset(range(16)).map(words, workers=pipeline.processes(1)).batch(8, collate=list))
+    list(batches)
+    sent, received = batches.report().stages[1].settings["moved"]
+    assert sent < 16 * 100
+    assert received > 16 * 500 * 3
+
+
 def test_several_inputs():
     one, other = pipeline.dataset(numbers), pipeline.dataset([1, 2, 3]).map(doubled)
     with iter(pipeline.mix([one, other], seed=1).batch(2)) as batches:

@@ -7,6 +7,7 @@
 import contextlib
 import hashlib
 import itertools
+import pathlib
 import threading
 import time
 from typing import Any, NamedTuple
@@ -14,13 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import pipeline
-from pipeline.reports.advice import HOGGED
+from pipeline.reports.facts import HOGGED
 from pipeline.reports.looks import processors
 from pipeline.reports.sampler import Sampler
 
 BATCH = 8
 FEW = 6  # batches
 LARGE = bytes(1 << 20)
+DIGITS = pathlib.Path(__file__).parents[2] / "examples" / "data" / "digits.csv"
 VALUE = object()  # stands for the value proposed by the verdict
 
 
@@ -120,6 +122,21 @@ def lumpy(number):
     return np.float32(number)
 
 
+def uneven(number):
+    """Wait long for every sixtieth number, and on average longer than the loop takes."""
+    time.sleep(0.2 if number % 60 == 0 else 0.001)
+    return np.float32(number)
+
+
+def words(number):
+    """Return many Python objects."""
+    return {"text": (f"word {number} " * 3000).split()}
+
+
+def numbers_of(line):
+    return np.array(line.split(","), np.float32)
+
+
 def count_item(number):
     """Hold the GIL for a while."""
     total = 0
@@ -147,6 +164,30 @@ def mapped(function, workers=None, prefetch=0, step=nothing, threads=None):
         if workers is not None:
             next(iterator)  # they have started
         yield iterator, step
+
+
+@contextlib.contextmanager
+def crews(workers):
+    """Workers for a light function, and for a slow one behind it."""
+    data = pipeline.dataset(itertools.count()).map(np.float32, workers=4).map(fetch, workers=workers)
+    with iter(data.batch(BATCH).prefetch(2)) as iterator:
+        next(iterator)
+        yield iterator, nothing
+
+
+@contextlib.contextmanager
+def digits(columns):
+    """Lines of a CSV file, read as columns or split by a Python function."""
+    names = [f"column {i}" for i in range(65)]
+    source = pipeline.csv(DIGITS, names=names) if columns else pipeline.text(DIGITS).map(numbers_of)
+    with iter(source.batch(64).repeat()) as iterator:
+        yield iterator, nothing
+
+
+@contextlib.contextmanager
+def objects():
+    with iter(pipeline.dataset(itertools.count()).map(words).batch(BATCH, collate=list)) as iterator:
+        yield iterator, nothing
 
 
 @contextlib.contextmanager
@@ -183,6 +224,23 @@ CASES = {
         "workers",
         {"threads": None, "workers": VALUE},
     ),
+    "threads that hold the lock, read ahead": Case(
+        mapped,
+        {"function": count_item, "threads": 2, "prefetch": 2},
+        "function",
+        "workers",
+        {"threads": None, "workers": VALUE},
+    ),
+    "workers behind those of a light function": Case(crews, {"workers": 4}, "function", "workers", {"workers": VALUE}),
+    "uneven function": Case(
+        mapped,
+        {"function": uneven, "prefetch": 1, "step": nap(0.024)},
+        "function",
+        "workers",
+        {"workers": VALUE},
+    ),
+    "lines of a CSV file": Case(digits, {"columns": False}, "function", None, {"columns": True}),
+    "many Python objects": Case(objects, {}, "function", None, None),
     "function that releases the lock": Case(mapped, {"function": digest}, "function", "workers", {"workers": VALUE}),
     "few workers": Case(mapped, {"function": fetch, "workers": 2}, "function", "workers", {"workers": VALUE}),
     "small prefetch": Case(

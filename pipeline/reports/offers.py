@@ -1,0 +1,117 @@
+"""Offers: how many workers to try, and the speed-up to expect."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from pipeline.reports.facts import COMPUTES, UNKNOWN, WAITS, has_workers, holds_gil, made_by
+from pipeline.reports.model import Stage
+from pipeline.reports.report import Report
+
+WORTH = 1.1  # speed-up below which nothing is advised
+LEAST = 0.75  # part of the possible speed-up to promise; `make verdicts` checks it
+_MOST_AT_ONCE = 4  # largest factor for the number of workers
+_MOST = 64  # workers
+_NOTICED = 1.15  # a smaller speed-up is not promised as the least one
+_EXACT = 3.0  # smaller speed-ups are printed with a decimal
+_SEND = 0.3e-6  # seconds to send an object, such as a string, and to take it out again
+_FEW = 100  # objects per example, sent in no noticeable time
+
+_OR_THREADS = " (`workers={}` may do for NumPy and images)"
+
+
+class Offer(NamedTuple):
+    """A number of workers to try.
+
+    Attributes:
+        value: The number.
+        argument: The value to write for `workers=`.
+        most, least: The largest and smallest speed-up to promise.
+        note: As in `Remedy`.
+        turns: True if the current threads take turns at the GIL.
+    """
+
+    value: int
+    argument: str
+    most: float
+    least: float
+    note: str
+    turns: bool
+
+
+def between(least: float, most: float) -> str:
+    """Return a range of speed-ups in words; "" if it is not worth a change."""
+    if most <= WORTH:
+        return ""
+    low, high = figure(least), figure(most)
+    if least < _NOTICED and low != high:
+        return f": up to {high} times as fast"
+    return f": {low} to {high} times as fast" if low != high else f": about {high} times as fast"
+
+
+def figure(times: float) -> str:
+    """Return a number for people."""
+    return f"{times:.1f}".removesuffix(".0") if times < _EXACT else f"{times:.0f}"
+
+
+def more_workers(
+    report: Report, slow: Stage, now: int, work: float, share: float, limit: float, how: str, apart: float = 0.0
+) -> Offer:
+    """Return the number of workers to keep up, and the speed-up.
+
+    Args:
+        report: The run.
+        slow: The step.
+        now: The current number.
+        work: The average number at work.
+        share: The number doing the current work.
+        limit: Share of the time for everything else; more workers cannot lower it.
+        how: COMPUTES, WAITS or UNKNOWN.
+        apart: Share of the time in which they cannot work, however many there are.
+    """
+    enough = min(math.ceil(work / limit), _MOST)
+    value = max(now + 1 if now < _MOST else now, min(enough, _MOST_AT_ONCE * now))
+    kind, used = made_by(slow) or "pipeline.threads", (slow.cpu or 0.0) if made_by(slow) else 0.0
+    threads, note, turns, risky = kind == "pipeline.threads", "", False, how == UNKNOWN
+    if how == COMPUTES:
+        value = min(value, report.processors)
+        if holds_gil(report, kind, used):
+            turns = now > 1
+            risky = now == 1 and report.lock is None
+            note = _OR_THREADS.format(value) if risky else ""
+            kind, threads, share = "pipeline.processes", False, min(share, 1.0)  # only one holds the GIL at a time
+    elif how == UNKNOWN and now == 1 and threads and report.processors > 1:  # it may compute
+        kind, threads, value = "pipeline.processes", False, min(value, report.processors)
+        note = _OR_THREADS.format(value)
+    elif how == WAITS:
+        risky = now > 1
+        if risky:
+            note = ", unless they wait for one lock, disk or server"
+        elif enough > value:
+            note = f"; if it helps, try {min(enough, _MOST_AT_ONCE * value)} next"
+        if kind == "pipeline.processes":
+            kind, threads, note = "pipeline.threads", True, f"{note}; threads suffice, as it waits"
+    if not threads:
+        limit += sending(report, slow)
+    most = min(1 / max(limit, apart + share / value), value / max(share, 1.0), _room(report, threads))
+    least = 1.0 if risky else max(1.0, LEAST * most)
+    if how == COMPUTES:  # two processors may be one core
+        least = min(least, max(1.0, 1 / max(limit, apart + 2 * share / value)))
+    argument = f"{kind}({value})" if kind.startswith("pipeline.") and not threads else str(value)
+    return Offer(value, argument, most, least, note, turns)
+
+
+def sending(report: Report, slow: Stage) -> float:
+    """Return the share of the time to send Python objects to and from processes; 0 for steps with workers."""
+    if has_workers(slow):
+        return 0.0
+    before = sum(int(each.settings.get("objects", 0)) for each in report.before(slow))
+    return _SEND * slow.rate * max(0, before + int(slow.settings.get("objects", 0)) - _FEW)
+
+
+def _room(report: Report, in_threads: bool) -> float:
+    """Return the largest speed-up with the free processors, and for threads with the GIL."""
+    used = sum(stage.cpu or 0.0 for stage in report.stages)
+    lock = (report.lock or 0.0) if in_threads else 0.0
+    return min(report.processors / max(used, 1e-3), 1 / max(lock, 1e-3))

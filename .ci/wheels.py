@@ -29,7 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 TARGET = f"{platform.machine()}-linux-gnu.2.17"  # glibc
-MOST = 3_000_000  # bytes per wheel
+MOST = 3_500_000  # bytes per wheel; 0.4.0 has 3.0 million: 1.7 are compiled modules, 1.2 Python
 
 # Files read by the tests besides the installed package; not pipeline/, because it would be imported instead.
 TREE = ["tests", "examples", "docs", "bench", "pyx", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml"]
@@ -38,7 +38,7 @@ AT_ONCE = ["--numprocesses", "auto", "--dist", "loadfile"]
 ONCE = ["pytest>=9", "pytest-xdist>=3.6", "hypothesis>=6.100"]  # needed by tests of the core
 ONCE_TESTS = ["tests/test_face.py", "tests/queues", "tests/batches", "-m", "not slow"]
 ABOUT = "tests/reports/test_about.py"
-CORE = ["tests/test_face.py", ABOUT, "tests/queues", "tests/runners", "tests/workers", "tests/ends"]
+CORE = ["tests/test_face.py", ABOUT, "tests/queues", "tests/runners", "tests/workers", "tests/ends", "tests/dataset"]
 
 TAG = "import sys; print('cp%d%d' % sys.version_info[:2] + sys.abiflags)"
 
@@ -245,7 +245,7 @@ def module_faults(module: Path) -> list[str]:
 
 
 def test(pythons: dict[str, str], folder: Path) -> None:
-    """Test the wheels; all tests run with the newest Python, those for the compiled core with the others."""
+    """Test the wheels; all tests run with the newest Python, those of queues, workers and datasets with the others."""
     tree = copied_tree(folder)
     for number, (tag, python) in enumerate(pythons.items()):
         wheels = list(DIST.glob(f"*-{tag}-{tag}-manylinux*.whl"))

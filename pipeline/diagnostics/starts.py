@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pipeline.diagnostics.live import LoopFacts, LoopTimes, PartFacts
 
+_NOTICED = 0.05  # seconds: a shorter start changes no verdict
+
 
 def without_start(facts: LoopFacts) -> LoopFacts:
     """Return the facts as if the iterator had begun when its processes were ready."""
@@ -12,7 +14,7 @@ def without_start(facts: LoopFacts) -> LoopFacts:
         return facts
     ready = max((each.settings.get("ready_at", 0.0) for each in parts), default=0.0)
     start = (ready if times.first_at is None else min(ready, times.first_at)) - times.begun_at
-    if start <= 0:
+    if start < _NOTICED:
         return facts
     later, waited = LoopTimes(), set[int]()
     later.begun_at, later.first_at, later.ended_at = times.begun_at + start, times.first_at, times.ended_at

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import errno
 import functools
-import math
 import multiprocessing
 import os
 import sys
@@ -126,9 +125,8 @@ class Processes(Workers):
     @property
     def ready_at(self) -> float:  # type: ignore[override]
         """When the last process was ready, by `time.monotonic`; now while one is starting."""
-        threads = [thread for thread in self._pool.threads if isinstance(thread, _ProcessThread)]
-        starting = any(each.ready_at == math.inf for each in threads)
-        return time.monotonic() if starting else max([each.ready_at for each in threads], default=0.0)
+        starting = any(thread.starting for thread in self._pool.threads if isinstance(thread, _ProcessThread))
+        return time.monotonic() if starting else self._starter.ready_at
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return type(self), self._made_of  # pickled as a description; processes start on demand
@@ -189,7 +187,7 @@ class _ProcessThread(WorkerThread):
         super().__init__(pool, number)
         self._starter = starter
         self.worker: Worker | None = None
-        self.ready_at = 0.0  # by `time.monotonic`; infinite while the worker starts
+        self.starting = False
         self._in_vain = 0  # workers in a row that died before a call started
 
     def work(self) -> None:
@@ -254,9 +252,9 @@ class _ProcessThread(WorkerThread):
             future.set_exception(failure)
 
     def _start(self) -> Worker:
-        self.ready_at = math.inf
+        self.starting = True
         worker = self._ready_worker()
-        self.ready_at = time.monotonic()
+        self._starter.ready_at, self.starting = time.monotonic(), False
         return worker
 
     def _ready_worker(self) -> Worker:

@@ -42,11 +42,15 @@ class Starter:
         method: How processes start.
         setup: Their pickled setup function.
         preload: Libraries for the fork server; None for the ones used by the functions.
+
+    Attributes:
+        ready_at: When the last worker was ready, by `time.monotonic`; 0 before.
     """
 
     def __init__(self, method: str, setup: bytes | None, preload: Collection[str] | None) -> None:
         self._method, self._setup, self._preload = method, setup, preload
         self._modules: set[str] = set()  # modules of its functions
+        self.ready_at = 0.0
 
     def need(self, modules: Collection[str]) -> None:
         """Add modules that later workers import first, because they define functions."""

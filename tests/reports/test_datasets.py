@@ -183,6 +183,33 @@ def test_the_bytes_of_python_objects_from_processes_count():
     assert received > 16 * 500 * 3
 
 
+@pytest.mark.parametrize("ahead", ["", ".prefetch(2)"], ids=["map", "prefetch"])
+def test_the_start_of_processes_is_left_out(ahead):
+    """Of the duration, the rates and the shares. A fresh program has no spare processes."""
+    script = f"""
+import time
+import numpy as np
+import pipeline
+
+def work(number):
+    time.sleep(0.02)
+    return np.full(4, number)
+
+if __name__ == "__main__":
+    began = time.monotonic()
+    with iter(pipeline.dataset(range(40)).map(work, workers=pipeline.processes(2)).batch(10){ahead}) as batches:
+        list(batches)
+        whole = time.monotonic() - began
+        report = batches.report()
+    found = {{stage.name: stage for stage in report.stages[:-1]}}
+    started = found["work"].settings["started_s"]
+    print(started > 0.05, report.seconds + started <= whole, "took" in str(report))
+    print(report.stages[-1].age_s == report.seconds, abs(found["work"].rate * report.seconds - 40) < 1e-6)
+    print(report.stages[-1].waits_in <= 1, found["work"].busy * report.seconds * 2 > 0.75)
+"""
+    assert run_script(script).stdout.split() == ["True"] * 7
+
+
 def test_several_inputs():
     one, other = pipeline.dataset(numbers), pipeline.dataset([1, 2, 3]).map(doubled)
     with iter(pipeline.mix([one, other], seed=1).batch(2)) as batches:

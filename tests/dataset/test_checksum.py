@@ -131,6 +131,12 @@ def test_resumed_anywhere(k):
         assert batches.fingerprint() == fingerprint(data)
 
 
+def test_before_the_first_element():
+    with iter(pipeline.dataset(rows()).checksum().batch(3)) as batches:
+        assert batches.delivered == (0, 0)
+        assert batches.fingerprint() == "0-0000000000000000"
+
+
 def test_what_has_no_bytes():
     class Thing:
         pass

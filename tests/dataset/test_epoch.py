@@ -28,6 +28,16 @@ def test_the_last_words_count():
     assert list(DATA.epoch(2).take(4)) == list(DATA.take(4).epoch(2))
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_second_loop_in_the_same_order_is_mentioned(count, caplog):
+    data = pipeline.dataset(range(count)).shuffle(seed=1)
+    list(data)
+    assert caplog.messages == []
+    list(data)
+    (text,) = caplog.messages
+    assert "a second loop over this dataset gives the same order again" in text
+
+
 def test_a_state_is_of_its_epoch():
     states = states_of(DATA.epoch(1))
     with pytest.raises(pipeline.StateMismatchError, match="epoch"):

@@ -7,12 +7,19 @@ from dataset_contract import check, stream
 
 import pipeline
 
+SOURCES = {
+    "list": pipeline.dataset(range(4)),
+    "stream": stream(range(4)),
+    "workers": pipeline.dataset(range(4)).map(abs, workers=2),
+}
+
 
 @pytest.mark.parametrize("n", [0, 1, 3])
-@pytest.mark.parametrize("source", [pipeline.dataset(range(4)), stream(range(4))], ids=["list", "stream"])
+@pytest.mark.parametrize("source", SOURCES)
 def test_repeat(source, n):
-    check(source.repeat(n), [*range(4)] * n)
-    check(source.repeat(n).batch(3), batches([*range(4)] * n, 3))
+    data = SOURCES[source].repeat(n)
+    check(data, [*range(4)] * n)
+    check(data.batch(3), batches([*range(4)] * n, 3))
 
 
 def batches(items, n):

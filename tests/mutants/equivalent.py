@@ -76,4 +76,24 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "if len(steps) == 1 and type(steps[0]) is MapStep and not steps[0].skip:",
         "if len(steps) == 1 and type(steps[-1]) is MapStep and not steps[0].skip:",
     ): "the only step is the first and the last",
+    (
+        "pipeline/stages/pool.py",
+        "self.source.take(1) # reaches the end, where a user's object may begin its next pass",
+        "self.source.take(2) # reaches the end, where a user's object may begin its next pass",
+    ): "the input has ended, so there is nothing to take",
+    (
+        "pipeline/workers/pool.py",
+        "self._asleep, self._idle = {}, 0",
+        "self._asleep, self._idle = {}, 1",
+    ): "busy workers are sent fewer calls ahead: the same results, later",
+    (
+        "pipeline/stages/block.py",
+        "return Block(Examples([]), np.empty(0, np.int64))",
+        "return Block(Examples([]), np.empty(1, np.int64))",
+    ): "nobody reads the numbers of an empty block",
+    (
+        "pipeline/stages/boundary.py",
+        "wide = [self._longer(i, *each, boundary) for i, each in enumerate(zip(names, columns, strict=True))]",
+        "wide = [self._longer(i, *each, boundary) for i, each in enumerate(zip(names, columns, strict=False))]",
+    ): "a batch has as many columns as names",
 }

@@ -72,7 +72,7 @@ TESTS = {
         "part": "split",
         "passes": "repeat concatenate enumerate epoch numbers_of_examples by_number",
         "pool": "shuffle held_before_pool sample sort start numbers_of_examples batches/refilled_blocks",
-        "prefetch": "prefetch timeouts live pump closed_meanwhile asyncio other_prefetch",
+        "prefetch": "prefetch timeouts live pump closed_meanwhile asyncio other_prefetch reports/datasets",
         "recipe_key": "checksum cache_functions cache resume/mismatch",
         "run": "lists epoch cannot_work left_out map_calls errors_in_order closed_meanwhile start "
         "files_changed zip hosts",
@@ -134,7 +134,7 @@ TESTS = {
         "spares": "kept_workers processes_ends odd_parts auto",
         "thread_limits": "processes_surroundings",
         "threads": "pool map_ends map_values threads_interrupted nested_executors",
-        "worker": "processes map_ends map_values generators",
+        "worker": "processes map_ends map_values generators kept_workers processes_surroundings",
     },
     "queues": {
         "base": "queue_basics queue_from_list queue_iteration queue_values queue_misuse "

@@ -11,7 +11,9 @@ import logging
 import multiprocessing
 import os
 import random
+import sys
 import threading
+from pathlib import Path
 
 import chains
 import numpy as np
@@ -408,6 +410,27 @@ def test_fewer_workers_where_no_more_threads_can_be_started(monkeypatch):
     found = list(pipeline.dataset(range(500)).map(functions.square, workers=4))
     assert found == [number * number for number in range(500)]
     assert len(started) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the free memory is only known on Linux")
+def test_processes_need_free_memory(monkeypatch):
+    """Half of the memory must hold them all, if each is as large as this process."""
+    rooms, free, read = [], [0], Path.read_text
+
+    class Asking(Judge):
+        def __init__(self, chosen, processors, processes):
+            rooms.append(processes())
+            super().__init__(chosen, processors, processes)
+
+    def read_text(path, *args, **options):
+        return f"MemAvailable: {free[0]} kB\n" if str(path) == "/proc/meminfo" else read(path, *args, **options)
+
+    monkeypatch.setattr(auto, "Judge", Asking)
+    monkeypatch.setattr(Path, "read_text", read_text)
+    for free[0] in (0, 1 << 36):
+        assert set(pipeline.dataset(range(4)).map(functions.pid, workers="auto")) == {os.getpid()}
+    assert rooms[0] == 0
+    assert rooms[1] > 100
 
 
 def test_no_other_word():

@@ -96,4 +96,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "wide = [self._longer(i, *each, boundary) for i, each in enumerate(zip(names, columns, strict=True))]",
         "wide = [self._longer(i, *each, boundary) for i, each in enumerate(zip(names, columns, strict=False))]",
     ): "a batch has as many columns as names",
+    (
+        "pipeline/stages/index.py",
+        "ahead = True",
+        "ahead = False",
+    ): "examples are made one at a time: the same, slower",
 }

@@ -330,6 +330,20 @@ class NeedsFile:
         return self.text
 
 
+def of_os(name):
+    return getattr(os, name)
+
+
+class NeedsName:
+    """A function that is built from a name that another program put into a module."""
+
+    def __reduce__(self):
+        return of_os, ("added",)
+
+    def __call__(self, number):
+        return number
+
+
 class Carrier:
     """A function with data, counting its copies in this process."""
 

@@ -429,8 +429,9 @@ def test_processes_need_free_memory(monkeypatch):
     monkeypatch.setattr(Path, "read_text", read_text)
     for free[0] in (0, 1 << 36):
         assert set(pipeline.dataset(range(4)).map(functions.pid, workers="auto")) == {os.getpid()}
+    own = int(read(Path("/proc/self/statm")).split()[1]) * os.sysconf("SC_PAGE_SIZE")
     assert rooms[0] == 0
-    assert rooms[1] > 100
+    assert rooms[1] == pytest.approx((free[0] << 10) / 2 / own, rel=0.3)
 
 
 def test_no_other_word():

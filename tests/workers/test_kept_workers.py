@@ -169,6 +169,14 @@ class TestKept:
         (tmp_path / "file").write_text("here")
         assert [*pipeline.dataset([1]).map(needs, workers=workers)] == ["here"]
 
+    def test_with_a_function_whose_name_is_missing(self, monkeypatch):
+        monkeypatch.setattr(os, "added", abs, raising=False)
+        data = pipeline.dataset([1]).map(functions.NeedsName(), workers=pipeline.processes(1))
+        with pytest.raises(pipeline.AbortedError) as caught:
+            list(data)
+        assert "AttributeError: module 'os' has no attribute 'added'" in str(caught.value)
+        assert "__main__" not in str(caught.value)
+
     @needs_fork
     def test_not_where_they_are_forked(self):
         """Each has the variables set in the program at its start."""

@@ -550,17 +550,14 @@ class _Drawn(Stream):
 
     def __init__(self, buffer: ReplayBuffer, rng: np.random.Generator, run: Run) -> None:
         self._buffer, self._rng, self._clock = buffer, rng, run.clock
-        self._count = 0
 
     def take(self, n: int) -> Block | None:
         while (block := self._buffer._draw(n, self._rng)) is _NOTHING:
             self._clock.check()
-        if block is not None:
-            self._count += len(block)
         return block
 
     def wait(self, timeout: float) -> bool:
         return self._buffer._may_draw(timeout)
 
     def state(self) -> Any:
-        return self._count
+        return None  # see `no_state`

@@ -85,6 +85,19 @@ class TestInFlight:
         assert call.result() == 0
         results.close()
 
+    def test_examples_skipped_before_the_workers_add_none(self):
+        def even(number):
+            called.append(number)
+            if number % 2:
+                raise ValueError
+            return number
+
+        called = []
+        data = pipeline.dataset(range(100_000)).map(even, on_error="skip", max_errors=100_000)
+        with iter(data.map(abs, workers=1)) as results:
+            assert sum(1 for _ in itertools.islice(results, 10_000)) == 10_000
+        assert len(called) - 20_000 < 10_000
+
     def test_one_that_is_left_cancels(self):
         by_hand = ByHand()
         results = mapped(functions.same, endless, by_hand)

@@ -537,7 +537,7 @@ def test_masked_values():
         lambda: pipeline.dataset([1, 2]).sample(masked, 5, seed=1),
         lambda: pipeline.mix([pipeline.dataset([1])] * 2, masked, seed=1),
     ):
-        with pytest.raises(pipeline.InvalidArgumentError, match="values missing: fill them before"):
+        with pytest.raises(pipeline.InvalidArgumentError, match="values missing: fill them in first"):
             call()
     assert buffer.size == 0
 

@@ -7,7 +7,7 @@ import pipeline
 
 PLAIN = np.arange(6 * 8 * 3, dtype=np.uint8).reshape(6, 8, 3)
 MASKED = np.ma.masked_equal(PLAIN, 7)
-TEXT = "1 of 144 values missing: fill them before"
+TEXT = "1 of 144 values missing: fill them in first"
 image = pipeline.image
 
 CALLS = {

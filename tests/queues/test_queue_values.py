@@ -345,7 +345,7 @@ def test_a_list_in_place_of_a_tuple_of_components():
 def test_masked_values_within_lists():
     masked = np.ma.masked_array([1, 2], mask=[True, False])
     for queue in (FIFOQueue(5, "int64", [(1, 2)]), FIFOQueue(5)):
-        with pytest.raises(InvalidArgumentError, match="has 1 of 2 values missing: fill them before"):
+        with pytest.raises(InvalidArgumentError, match="has 1 of 2 values missing: fill them in first"):
             queue.enqueue(([masked],))
         queue.enqueue(([masked.filled(0)],))
         assert queue.dequeue().tolist() == [[0, 2]]

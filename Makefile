@@ -18,7 +18,7 @@ APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdatas
 
 .PHONY: run build test test-slow test-browser test-all test-jax test-torch test-sources test-cluster stress schedules tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
 .PHONY: test-free-threaded bench-free-threaded tsan-free
-.PHONY: bench-cluster bench-crops bench-dlio bench-worker-start bench-scaling bench-latency bench-remote bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak mutants resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels check-release
+.PHONY: bench-cluster bench-crops bench-dlio bench-transport bench-worker-start bench-scaling bench-latency bench-remote bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak mutants resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels check-release
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 500
 
@@ -237,6 +237,10 @@ bench-crops: build $(patsubst %,$(VENV)-peers/%/.installed,tensorflow torch grai
 # The first batch from workers whose function holds 128 MiB, as in SPDL's benchmark.
 bench-worker-start: build $(patsubst %,$(VENV)-peers/%/.installed,torch spdl)
 	$(BIN)/python bench/peers/start_workers.py --environments $(VENV)-peers
+
+# Arrays of 32 MiB from a worker to its parent, as in SPDL's benchmark.
+bench-transport: build $(patsubst %,$(VENV)-peers/%/.installed,torch spdl)
+	$(BIN)/python bench/peers/transport.py --environments $(VENV)-peers
 
 # DLIO (MLPerf Storage): how many accelerators each loader can feed, in 8 minutes. DLIO requires DALI for the GPU, and
 # does not need it here.

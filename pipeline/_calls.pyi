@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 
 def all_of(values: Iterable[Any], kinds: frozenset[type]) -> bool: ...
+def same_items(values: Iterable[Any], kept: tuple[Any, ...]) -> bool: ...
 
 class Kept:
     count: int

@@ -38,7 +38,7 @@ def main():
     found = {}
     for _ in range(options.rounds):
         for way in WAYS:
-            found.setdefault(way, []).append(apart(way, options.environments))
+            found.setdefault(way, []).append(apart(__file__, way, options.environments))
     print("| way | first batch, s | CPU s | next epoch, s | CPU s |\n|---|---:|---:|---:|---:|")
     for way, results in found.items():
         failed = [each for each in results if isinstance(each, str)]
@@ -46,13 +46,13 @@ def main():
         print(f"| {way} | " + " | ".join(cells) + " |")
 
 
-def apart(way, environments):
-    """Measure in the peer's environment; return the result of `measure`, or the reason for its absence."""
+def apart(program, way, environments):
+    """Run one way of a program in the peer's environment; return its result, or the reason for its absence."""
     peer = ENVIRONMENT.get(way.partition(",")[0])
     python = sys.executable if peer is None else str(environments / peer / "bin/python")
     if not Path(python).exists():
         return "not installed"
-    command = [python, __file__, "--one", way]
+    command = [python, program, "--one", way]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)} if peer is None else None
     options = {"capture_output": True, "text": True, "timeout": 600, "start_new_session": True, "check": False}
     done = subprocess.run(command, env=environment, **options)

@@ -11,7 +11,7 @@ import importlib
 import io
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from pipeline.tracebacks import from_handler
 from pipeline.workers import needs
+from pipeline.workers.long_lists import Snapshot, dumped, long_lists
 from pipeline.workers.odd_parts import odd_part
 
 _INTERACTIVE = "__main__"
@@ -41,9 +42,24 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def _by_name(value: Any) -> tuple[bytes, set[str]]:
+class _PicklerWithout(_Pickler):
+    """Writes the places of some lists instead of the lists."""
+
+    def __init__(self, file: Any, lists: Sequence[list[Any]]) -> None:
+        super().__init__(file)
+        self._places = {id(each): i for i, each in enumerate(lists)}
+
+    def persistent_id(self, obj: Any) -> int | None:
+        return self._places.get(id(obj)) if type(obj) is list else None
+
+
+def _pickler(file: Any, without: Sequence[list[Any]]) -> _Pickler:
+    return _PicklerWithout(file, without) if without else _Pickler(file)
+
+
+def _by_name(value: Any, without: Sequence[list[Any]] = ()) -> tuple[bytes, set[str]]:
     file = io.BytesIO()
-    pickler = _Pickler(file)
+    pickler = _pickler(file, without)
     pickler.dump(value)
     return file.getvalue(), pickler.modules
 
@@ -65,12 +81,17 @@ class _Sink:
         self._take(data)
 
 
-def scanned(value: Any, take: Callable[[Any], object]) -> set[str] | None:
+def scanned(value: Any, take: Callable[[Any], object], without: Sequence[list[Any]]) -> set[str] | None:
     """Pickle by name, and give the bytes to a function; return the modules, or None if this does not work.
 
     Without a memo of the objects that were pickled, 128 MiB of strings take 0.04 s instead of 0.5.
+
+    Args:
+        value: The value.
+        take: The function.
+        without: Lists in the value to leave out.
     """
-    pickler = _Pickler(_Sink(take))
+    pickler = _pickler(_Sink(take), without)
     pickler.fast = True
     try:
         pickler.dump(value)
@@ -83,7 +104,7 @@ def scanned(value: Any, take: Callable[[Any], object]) -> set[str] | None:
 
 def check(function: Any) -> None:
     """Raise the errors of `pickled`."""
-    if scanned(function, len) is None:
+    if scanned(function, len, long_lists(function)) is None:
         pickled(function, "the function")
 
 
@@ -121,13 +142,16 @@ def importable(function: Any) -> bool:
     return _reachable(modules)
 
 
-def pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[bytes, set[str]]:
-    """Return a pickled function and its modules.
+def pickled(
+    function: Any, what: str, parts: tuple[Any, ...] = (), snapshots: Sequence[Snapshot] = ()
+) -> tuple[bytes, set[str]]:
+    """Return a pickled function and its modules. `loaded` unpickles it.
 
     Args:
         function: The function.
         what: Its name in errors.
         parts: Its parts, if it is not the user's own.
+        snapshots: Its long lists.
 
     Raises:
         TypeError: It cannot be sent.
@@ -135,9 +159,9 @@ def pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[byte
     """
     named = next((part for part in (*parts, function) if callable(part)), function)
     try:
-        data, modules = _by_name(function)
+        data, modules = _by_name(function, [each.items for each in snapshots])
         if _reachable(modules):
-            return data, modules
+            return dumped(snapshots, data), modules
     except TypeError as error:  # it refers to an object that cannot be copied to another process
         if from_handler(error):
             raise
@@ -154,7 +178,8 @@ def pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[byte
             f"cloudpickle). Or define {what} at the top level of a module"
         ) from error
     try:
-        return _by_value(function)
+        data, modules = _by_value(function)
+        return dumped((), data), modules
     except Exception as error:
         if from_handler(error):
             raise

@@ -23,6 +23,7 @@ from pipeline.workers import pickling, spares
 from pipeline.workers.chunks import FailedItem, WorkerDied
 from pipeline.workers.definition import Definition
 from pipeline.workers.executor import Workers
+from pipeline.workers.long_lists import Snapshots
 from pipeline.workers.pickling import pickled
 from pipeline.workers.pool import BrokenWorkers, Promise, SubmittedCall, WorkerPool, WorkerThread
 from pipeline.workers.process import UNGUARDED, Worker
@@ -56,6 +57,7 @@ class Processes(Workers):
         self._max_workers = self._processes = count  # same name as in the standard library's executors
         self._pid = os.getpid()
         self._kept = False
+        self._snapshots = Snapshots()
         self._known: weakref.WeakKeyDictionary[functools.partial[Any], Definition] = weakref.WeakKeyDictionary()
         first, modules = (None, set[str]()) if setup is None else pickled(setup, "setup")
         self._starter = spares.Starter(method, first, preload)
@@ -151,7 +153,7 @@ class Processes(Workers):
         """Return a function's definition; a repeated one is made once."""
         known = self._known.get(function) if isinstance(function, functools.partial) else None
         if known is None:
-            known = Definition(function, self._is_kept)
+            known = Definition(function, self._is_kept, self._snapshots)
             self._starter.need(known.modules)
             if isinstance(function, functools.partial):
                 self._known[function] = known

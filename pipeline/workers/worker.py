@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from pipeline.memory import keep_pages
 from pipeline.workers.chunks import FailedItem, here
 from pipeline.workers.line import Line
+from pipeline.workers.long_lists import loaded
 from pipeline.workers.shared import Writer
 from pipeline.workers.thread_limits import one_thread_each
 
@@ -95,7 +96,7 @@ def _serve(end: socket.socket, setup: bytes | None) -> None:
     here.empty, here.at = writer.empty, _noting(page)
     try:
         if setup is not None:
-            pickle.loads(setup)()
+            loaded(setup)()
     except BaseException as error:
         line.send(pickle.dumps(FailedItem(error)))  # type: ignore[arg-type]
         return
@@ -151,7 +152,7 @@ def _result(functions: dict[bytes, Callable[..., Any]], task: Task, definition: 
     try:
         if definition is not None:
             functions[task.function] = _undefined
-            functions[task.function] = pickle.loads(definition)
+            functions[task.function] = loaded(definition)
     except Exception as error:
         hint = _UNDER_GUARD if isinstance(error, AttributeError) and "'__mp_main__'" in str(error) else ""
         raise Unknown(f"{type(error).__name__}: {error}{hint}") from error

@@ -299,6 +299,35 @@ class Adding:
         return number + self.data[0], Adding.made
 
 
+class Holding:
+    """Returns what an attribute's item is in the worker, and how often the object was made there."""
+
+    made = 0
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        Holding.made += 1
+
+    def __call__(self, place):
+        items = self.items
+        return repr(items[place]), type(items[place]).__name__, len(items), Holding.made
+
+
+class Twice(Holding):
+    """Returns whether two attributes are one list in the worker, and of the same items."""
+
+    def __call__(self, _):
+        self.items[0] = "changed here"
+        return self.items is self.again, self.items is self.within["deep"][0], self.again[0], self.other[0]
+
+
+class Text(str):
+    """A string with an attribute."""
+
+
 class Counting:
     """Returns the number of its calls."""
 

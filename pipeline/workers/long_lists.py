@@ -1,0 +1,148 @@
+"""Long lists of strings and numbers in functions: found, recognised while unchanged, and pickled apart from the rest.
+
+pickle notes each string for references to it. For 128 MiB of strings in a list, which have none, that takes 0.4 s.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import hashlib
+import io
+import pickle
+from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+from pipeline._calls import all_of, same_items
+
+_LONG = 4096  # items
+_VISITED = 1000  # maximum number of objects to look at
+_SAMPLE = 500  # items to look at for repeated strings
+
+# Values that cannot change and refer to no others.
+_PLAIN: frozenset[type] = frozenset({bytes, str, int, float, bool, complex, type(None)})
+
+_CONTAINERS: tuple[Any, ...] = (list, tuple, dict, set, frozenset)
+_WITHOUT_LISTS = (ModuleType, type, FunctionType, BuiltinFunctionType, bytes, str, int, float, type(None))
+
+# Twice as fast as blake2b on processors with instructions for it.
+sha1 = functools.partial(hashlib.sha1, usedforsecurity=False)
+
+
+def long_lists(value: Any) -> list[list[Any]]:
+    """Return the long lists of strings and numbers in a function or object, as far as they are found quickly."""
+    return [each for each in _lists(value) if _is_plain(each)]
+
+
+def _lists(value: Any) -> list[list[Any]]:
+    found: list[list[Any]] = []
+    seen: dict[int, Any] = {}  # by id; their objects stay alive, as an id may be used again
+    waiting = [value]
+    while waiting and len(seen) < _VISITED:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen[id(each)] = each
+        if type(each) is list and len(each) >= _LONG:
+            found.append(each)
+        elif not any(isinstance(each, kind) and kind.__len__(each) > _VISITED for kind in _CONTAINERS):
+            waiting += [part for part in gc.get_referents(each) if not isinstance(part, _WITHOUT_LISTS)]
+    return found
+
+
+def _is_plain(items: list[Any]) -> bool:
+    """Return whether all are strings and numbers, and strings seldom the same object, which is pickled once only."""
+    if not all_of(items, _PLAIN):
+        return False
+    sample = [each for each in items[:: max(1, len(items) // _SAMPLE)] if isinstance(each, (bytes, str))]
+    return 10 * len(set(map(id, sample))) >= 9 * len(sample)
+
+
+class Snapshot:
+    """A list's items at some time.
+
+    Args:
+        items: The list.
+
+    Attributes:
+        items: The list.
+        kept: Its items.
+        digest: Equal for lists with equal items.
+    """
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items, self.kept = items, tuple(items)
+        made = sha1()
+        self.dump(_Written(made.update))
+        self.digest = made.digest()
+
+    def is_of(self, items: list[Any]) -> bool:
+        """Return whether this is the same list, unchanged."""
+        return self.items is items and same_items(items, self.kept)
+
+    def dump(self, file: Any) -> None:
+        """Pickle the items into a file, as a tuple."""
+        pickler = pickle.Pickler(file, 5)
+        pickler.fast = True  # without the notes about strings
+        pickler.dump(self.kept)
+
+
+class Snapshots:
+    """The snapshots of the last function that had long lists.
+
+    Thread safety: every method may be called from any thread.
+    """
+
+    def __init__(self) -> None:
+        self._last: list[Snapshot] = []
+
+    def of(self, value: Any) -> list[Snapshot]:
+        """Return a snapshot of each long list in a function: the last one if the list has not changed since."""
+        last, found = self._last, []
+        for items in _lists(value):
+            known = next((each for each in last if each.is_of(items)), None)
+            if known is not None or _is_plain(items):
+                found.append(known or Snapshot(items))
+        if found:
+            self._last = found
+        return found
+
+
+class _Written:
+    """A file that passes everything written to it to a function."""
+
+    def __init__(self, take: Callable[[Any], object]) -> None:
+        self.write = take
+
+
+def dumped(snapshots: Sequence[Snapshot], rest: bytes) -> bytes:
+    """Return a pickle with lists apart: its length, the lists, and the rest."""
+    if not snapshots:
+        return pickle.dumps(0) + rest
+    file = io.BytesIO()
+    pickle.dump(len(snapshots), file)
+    for each in snapshots:
+        each.dump(file)
+    file.write(rest)
+    return file.getvalue()
+
+
+def loaded(data: bytes) -> Any:
+    """Return what `dumped` has pickled.
+
+    Raises:
+        Exception: It cannot be unpickled.
+    """
+    file = io.BytesIO(data)
+    lists = [list(pickle.load(file)) for _ in range(pickle.load(file))]
+    unpickler = _Unpickler(file)
+    unpickler.lists = lists
+    return unpickler.load()
+
+
+class _Unpickler(pickle.Unpickler):
+    lists: list[list[Any]]
+
+    def persistent_load(self, number: Any) -> list[Any]:
+        return self.lists[number]

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import struct
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,9 +19,16 @@ from pipeline.files.os_errors import make_folder, translated
 from pipeline.files.replacing import replacing
 from pipeline.logs import logger
 
-# Header: this mark, the file's size and time, the offset count, and the CRC-32 of everything else.
-_HEADER = struct.Struct("<8sQqQI")
-_MAGIC = b"QROFFS1\n"
+# Header: this mark, the file's stamp, the offset count, and the CRC-32 of everything else.
+_HEADER = struct.Struct("<8sQqqQI")
+_MAGIC = b"QROFFS2\n"
+
+# A file's size, modification time and change time in ns. Programs such as `cp -p` and tar set the first time, but none
+# sets the second. Inodes are left out, because some network file systems change them at each mount.
+Stamp = tuple[int, int, int]
+
+# Longer than a tick of the clock that stamps files: two changes in one tick have the same time.
+_TICK_NS = 20_000_000
 
 # Indexes up to this size are read. Larger ones are mapped, so processes share them.
 _READ_BYTES = 1 << 20
@@ -53,7 +61,8 @@ class Offsets:
 
     def __init__(self, name: str, kind: str, scan: Scan, folder: str | None) -> None:
         self.name, self._kind, self._scan, self._folder = name, kind, scan, folder
-        self.identity = identity_of(name)
+        self._stamp = _stamp_of(name)
+        self.identity = self._stamp[:2]
         self._numbers: NDArray[np.int64] | None = self._found()
 
     def __len__(self) -> int:
@@ -77,10 +86,13 @@ class Offsets:
         chosen = folder is not None
         try:
             path = self._path(os.path.expanduser(folder) if folder else _cache_folder())
-            known = _loaded(path, self.identity)
+            known = _loaded(path, self._stamp)
             if known is not None:
                 return known
-            make_folder(os.path.dirname(path))
+            if folder:
+                make_folder(os.path.dirname(path))
+            else:
+                _make_private(os.path.dirname(path))
             with _locked(f"{path}.lock", self.name):
                 return self._written(path)
         except OSError as error:
@@ -103,32 +115,38 @@ class Offsets:
 
     def _written(self, path: str) -> NDArray[np.int64]:
         """Return the offsets, possibly written by another process meanwhile."""
-        known = _loaded(path, self.identity)
+        known = _loaded(path, self._stamp)
         if known is not None:
             return known
+        age = time.time_ns() - self._stamp[2]
+        if 0 <= age < _TICK_NS:  # a change after the scan would have the same time
+            time.sleep((_TICK_NS - age) / 1e9)
         numbers = self._scanned()
-        size, time = self.identity
-        begin = _HEADER.pack(_MAGIC, size, time, len(numbers), 0)[:-4]
+        begin = _HEADER.pack(_MAGIC, *self._stamp, len(numbers), 0)[:-4]
         data = numbers.view(np.uint8).data
         with replacing(os.fsencode(path)) as file:
             file.write(begin + struct.pack("<I", zlib.crc32(data, zlib.crc32(begin))))
             file.write(data)
-        return _loaded(path, self.identity, False) if data.nbytes > _READ_BYTES else numbers  # type: ignore[return-value]
+        return _loaded(path, self._stamp, False) if data.nbytes > _READ_BYTES else numbers  # type: ignore[return-value]
 
     def _scanned(self) -> NDArray[np.int64]:
         numbers = self._scan(self.name)
-        if identity_of(self.name) != self.identity:
+        if _stamp_of(self.name) != self._stamp:
             raise FailedPreconditionError(None, None, f"'{self.name}' was changed while its index was made")
         return np.ascontiguousarray(numbers, "<i8")
 
 
 def identity_of(name: str) -> tuple[int, int]:
     """Return a file's size and modification time in ns."""
+    return _stamp_of(name)[:2]
+
+
+def _stamp_of(name: str) -> Stamp:
     try:
         status = os.stat(name)
     except OSError as error:
         raise translated(os.fsencode(name), error) from error
-    return status.st_size, status.st_mtime_ns
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _cache_folder() -> str:
@@ -139,16 +157,24 @@ def _cache_folder() -> str:
     return os.path.join(base, "queue-runner", "index")
 
 
-def _loaded(path: str, identity: tuple[int, int], check: bool = True) -> NDArray[np.int64] | None:
+def _make_private(folder: str) -> None:
+    """Make the user's cache folder, which other users cannot read or fill."""
+    above = os.path.dirname(folder)
+    make_folder(os.path.dirname(above))
+    for each in (above, folder):
+        make_folder(each, 0o700)
+
+
+def _loaded(path: str, stamp: Stamp, check: bool = True) -> NDArray[np.int64] | None:
     """Return an index's offsets; None if it is missing, damaged, or older than the file's last change."""
     try:
         with open(path, "rb") as file:
             begin = file.read(_HEADER.size)
             if len(begin) < _HEADER.size:
                 return None
-            magic, size, time, count, crc = _HEADER.unpack(begin)
+            magic, *found, count, crc = _HEADER.unpack(begin)
             length = os.fstat(file.fileno()).st_size - _HEADER.size
-            if magic != _MAGIC or (size, time) != identity or count < 1 or length != 8 * count:
+            if magic != _MAGIC or tuple(found) != stamp or count < 1 or length != 8 * count:
                 return None
             if length <= _READ_BYTES:
                 numbers = np.frombuffer(file.read(), "<i8")

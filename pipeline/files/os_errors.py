@@ -45,15 +45,15 @@ def os_error(name: bytes, error: OSError) -> OpError:
     return translated
 
 
-def make_folder(path: str) -> None:
-    """Make a folder and its parents, unless it exists.
+def make_folder(path: str, mode: int = 0o777) -> None:
+    """Make a folder and its parents, unless it exists. `mode` is for the folder, and the umask restricts it further.
 
     Raises:
         NotADirectoryError: A file has its name.
         OSError: It cannot be made.
     """
     try:
-        os.makedirs(path, exist_ok=True)
+        os.makedirs(path, mode, exist_ok=True)
     except FileExistsError as error:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from error
 

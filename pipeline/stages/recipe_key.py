@@ -18,7 +18,7 @@ import numpy as np
 
 from pipeline._calls import all_of
 from pipeline.errors import invalid
-from pipeline.files.identity import file_identity
+from pipeline.files.identity import LISTED, file_identity
 from pipeline.stages.node import Node, nodes_of
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -57,18 +57,20 @@ def _facts(node: Node) -> dict[str, Any]:
 
 
 def _identities(names: Sequence[str]) -> dict[str, Any]:
-    found = {os.fsdecode(name): _identity(name) for name in names}
+    few = len(names) <= LISTED
+    found = {os.fsdecode(name): _identity(name, few) for name in names}
     if len(found) <= _LISTED:
         return found
     return {f"{len(found):,} files": _digest([json.dumps(found, sort_keys=True).encode()])}
 
 
-def _identity(name: str) -> Any:
+def _identity(name: str, ends: bool) -> Any:
+    """Return a file's size and time; with its ends, as a copied file may have the time of the one that it replaces."""
     try:
         status = os.stat(name)
     except (OSError, ValueError):  # for example for a URL
         return file_identity(name, ends=False)
-    return [status.st_size, status.st_mtime_ns]
+    return file_identity(name) if ends else [status.st_size, status.st_mtime_ns]
 
 
 def first_difference(saved: Any, here: Any) -> str | None:

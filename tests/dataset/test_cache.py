@@ -268,6 +268,22 @@ def test_other_steps_and_other_sources(tmp_path):
         pipeline.arrays(str(tmp_path / "x.npy")).cache(tmp_path / "d")
 
 
+def test_a_replaced_file_of_the_same_size_and_time(tmp_path):
+    """As after `cp -p`, `rsync -t` or tar."""
+    file = tmp_path / "a.txt"
+    file.write_text("1\n2\n")
+    os.utime(file, ns=(5, 5))
+    made = lambda: pipeline.text(file).map(int).cache(tmp_path / "c")  # noqa: E731
+    assert list(made()) == [1, 2]
+    file.write_text("3\n4\n")
+    os.utime(file, ns=(5, 5))
+    with raises(pipeline.errors.StateMismatchError, "a.txt' of pipeline.text(...) has changed"):
+        made()
+    file.write_text("1\n2\n")
+    os.utime(file, ns=(5, 5))
+    assert list(made()) == [1, 2]
+
+
 class Scale:
     def __init__(self, by):
         self.by = by
@@ -399,7 +415,7 @@ def test_wrong_arguments(tmp_path):
         data.cache(tmp_path, rebuild=True)
     assert (tmp_path / "mine.txt").read_text() == "x"
     with raises(TypeError, "cache: a function cannot be kept, as it cannot be pickled"):
-        list(stream([lambda: 1]).cache(tmp_path / "c"))
+        list(stream([lambda: 1]).cache(tmp_path / "c", allow_pickle=True))
     assert list(stream([test_wrong_arguments]).cache()) == [test_wrong_arguments]
 
 

@@ -190,6 +190,30 @@ class TestIndex:
         os.utime(path, ns=(1, 1))
         assert next(iter(pipeline.text(path, index=True))) == "012"
 
+    @pytest.mark.parametrize("replaced", [False, True], ids=["written", "replaced"])
+    def test_a_file_of_the_same_size_and_time(self, path, folder, replaced):
+        """As after `cp -p`, `rsync -t` or tar, however soon after the index was made."""
+        for old, new in ((b"0\n1\n", b"012\n"), (b"012\n", b"0\n1\n")) * 3:
+            before, text = path.stat(), path.read_bytes().replace(old, new, 1)
+            pipeline.text(path, index=True)
+            other = path.with_name("other") if replaced else path
+            other.write_bytes(text)
+            os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+            other.rename(path)
+            assert path.stat().st_mtime_ns == before.st_mtime_ns
+            assert list(pipeline.text(path, index=True)) == text.decode().split("\n")
+
+    def test_the_users_cache_folder_is_private(self, path, tmp_path, monkeypatch):
+        monkeypatch.delenv("PIPELINE_INDEX_FOLDER", raising=False)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+        before = os.umask(0)
+        try:
+            pipeline.text(path, index=True)
+        finally:
+            os.umask(before)
+        made = tmp_path / "xdg" / "queue-runner"
+        assert [stat.S_IMODE(each.stat().st_mode) for each in (made, made / "index")] == [0o700] * 2
+
     @pytest.mark.parametrize(
         "damage",
         [

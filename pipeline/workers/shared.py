@@ -84,6 +84,8 @@ def unnamed(size: int) -> int:
             descriptor = os.dup(file.fileno())
     try:
         os.ftruncate(descriptor, size)
+        if not hasattr(os, "memfd_create") and hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(descriptor, 0, size)  # on a full disk, writing to the mapping would end the process
     except BaseException:
         os.close(descriptor)
         raise

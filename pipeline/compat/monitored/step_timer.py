@@ -46,12 +46,12 @@ class SecondOrStepTimer:
             return False
         if self._every_secs is not None:
             assert self._last_triggered_time is not None
-            return time.time() >= self._last_triggered_time + self._every_secs
+            return time.monotonic() >= self._last_triggered_time + self._every_secs
         return bool(step >= self._last_triggered_step + self._every_steps)
 
     def update_last_triggered_step(self, step: Any) -> tuple[float | None, Any]:
         """Record a trigger at this step; return the seconds and steps since the last one, None the first time."""
-        now, before = time.time(), self._last_triggered_time
+        now, before = time.monotonic(), self._last_triggered_time
         since: tuple[float | None, Any] = None, None
         if before is not None:
             since = now - before, step - self._last_triggered_step

@@ -776,7 +776,12 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords
     def cache(
-        self, folder: str | os.PathLike[str] | None = None, *, rebuild: bool = False, verify: bool = False
+        self,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        allow_pickle: bool = False,
+        rebuild: bool = False,
+        verify: bool = False,
     ) -> Dataset[T_co]:
         """Compute the elements once: the first epoch fills the cache, and later epochs read it.
 
@@ -784,18 +789,20 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         cache is indexed, so `shuffle(seed=1)`, `len`, `d[i]`, `sample` and `shard` work.
 
         Args:
-            folder: A folder for later runs and other processes; None for memory. Values other than arrays, numbers and
-                texts are pickled, so do not use a folder others can write to.
+            folder: A folder for later runs and other processes; None for memory.
+            allow_pickle: Pickle values of other classes than arrays, numbers, texts, dates, containers of them, named
+                tuples, dataclasses and Enums. Unpickling can run any code, so nobody else may write to the folder.
             rebuild: Empty the folder first.
             verify: Compare the files in the folder with their checksums.
 
         Raises:
-            ValueError: The dataset is endless or depends on time, or an option is given without a folder.
+            ValueError: The dataset is endless or depends on time, or an option is given without a folder; or the folder
+                holds pickles, and `allow_pickle` is False.
             StateMismatchError: The folder was filled from other files, functions, options or seeds.
             FailedPreconditionError: The folder has other contents, or another process fills the cache to be rebuilt.
             DataLossError: The folder is damaged.
             ResourceExhaustedError: While you iterate: the disk is full. Written elements stay.
-            TypeError: While you iterate: an element cannot be pickled.
+            TypeError: While you iterate: an element has a value of another class, or cannot be pickled.
 
         Examples:
             >>> squares = pipeline.dataset(range(4)).map(lambda number: number**2).cache()
@@ -807,10 +814,11 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         """
         self._needs_no_time("cache")
         path = None if folder is None else local_path(folder, "cache: folder")
-        again, compare = truth(rebuild, "cache: rebuild"), truth(verify, "cache: verify")
-        if path is None and (again or compare):
-            raise invalid(f"cache: {'rebuild' if again else 'verify'}=True is for a folder: pass one, or leave it out")
-        return self._then(stages.Cache, path, self._epoch, again, compare)
+        given = {"allow_pickle": allow_pickle, "rebuild": rebuild, "verify": verify}
+        chosen = [name for name, value in given.items() if truth(value, f"cache: {name}")]
+        if path is None and chosen:
+            raise invalid(f"cache: {chosen[0]}=True is for a folder: pass one, or leave it out")
+        return self._then(stages.Cache, path, self._epoch, *[name in chosen for name in given])
 
     def checksum(self) -> Dataset[T_co]:
         """Include the contents of the elements, not only their order, in the iterator's `fingerprint()`.

@@ -214,7 +214,7 @@ class Folder(Shelf):
     def log(self) -> tuple[list[dict[str, Any]], int]:
         """Return the log's lines and their size in bytes."""
         try:
-            with self.errors(FileNotFoundError), open(self.at(_LOG), "rb") as file:
+            with self.errors(FileNotFoundError), open(self.at(_LOG), "rb", opener=_to_read) as file:
                 status = os.fstat(file.fileno())
                 identity = status.st_ino, status.st_size, status.st_mtime_ns
                 if identity == self._known[0]:
@@ -238,7 +238,7 @@ class Folder(Shelf):
             return np.empty(0, np.uint8)
         path = self.at(name + _SUFFIX)
         try:
-            with self.errors(FileNotFoundError), open(path, "rb") as file:
+            with self.errors(FileNotFoundError), open(path, "rb", opener=_to_read) as file:
                 there = os.fstat(file.fileno()).st_size
                 if there >= size:  # reading past a mapped file's end would kill the process
                     return np.frombuffer(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ), np.uint8)
@@ -267,7 +267,7 @@ class Folder(Shelf):
         try:
             with self.errors(BlockingIOError):
                 os.makedirs(self.path, exist_ok=True)
-                lock = io.FileIO(self.at(_LOCK), "ab")
+                lock = io.FileIO(self.at(_LOCK), "ab", opener=_to_write)
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return _InFolder(self, lock)
         except BaseException as error:  # also an interrupt, because its traceback would keep it open
@@ -342,7 +342,7 @@ class _InFolder(Writer):
             file = self._files.get(name)
             if file is None:
                 path = self._folder.at(name + _SUFFIX)
-                file = self._files[name] = io.FileIO(path, "r+b" if at else "wb")
+                file = self._files[name] = io.FileIO(path, "r+b" if at else "wb", opener=_to_write)
                 self._synced = False
             _write(file, data.data, at)
         return zlib.crc32(data.data, crc)
@@ -362,7 +362,7 @@ class _InFolder(Writer):
         with self._folder.errors():
             end = self._folder.log()[1]
             new = not end
-            with io.FileIO(self._folder.at(_LOG), "wb" if new else "r+b") as file:
+            with io.FileIO(self._folder.at(_LOG), "wb" if new else "r+b", opener=_to_write) as file:
                 file.truncate(end)  # cut off a killed writer's partial line
                 _write(file, memoryview(b"%08x %s" % (zlib.crc32(text), text)), end)
                 os.fsync(file.fileno())
@@ -384,6 +384,16 @@ class _InFolder(Writer):
         with contextlib.suppress(OSError):
             self._lock.close()  # first, because an interrupt may strike after it
         self._close_files()
+
+
+def _to_read(path: str, flags: int) -> int:
+    """Open a file, but no link to another one, and no pipe, which would wait for a writer."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _to_write(path: str, flags: int) -> int:
+    """Open or make a file, but no link, which may lead to a file of the user's elsewhere."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _write(file: Any, data: memoryview, at: int) -> None:

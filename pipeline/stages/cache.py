@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import gc
+import operator
 from typing import Any
 
 from pipeline.errors import FailedPreconditionError, StateMismatchError, invalid
@@ -18,7 +19,7 @@ from pipeline.stages.block import Block, Numbers
 from pipeline.stages.cache_store import Store
 from pipeline.stages.filling import Filling
 from pipeline.stages.index import ENDLESS, Index
-from pipeline.stages.kept_rows import KeptRows, RowWriter
+from pipeline.stages.kept_rows import KeptRows, RowWriter, refusing_damage
 from pipeline.stages.node import Node, OneInput, index_of, opened, seeds_of
 from pipeline.stages.recipe_key import first_difference, key_of
 from pipeline.stages.run import Pair, Run, Seeds
@@ -39,11 +40,12 @@ class Cache(OneInput):
         source: The elements.
         folder: The storage folder; None for memory.
         epoch: The input's pass.
+        pickles: Pickle values of odd classes, and read such pickles; in memory this is always so.
         rebuild: Remove the folder's contents.
         verify: Compare stored elements with their checksums.
 
     Raises:
-        InvalidArgumentError: The elements have no end.
+        InvalidArgumentError: The elements have no end, or are pickled and `pickles` is False.
         StateMismatchError: The folder has another recipe's elements.
         FailedPreconditionError: The folder holds something else, or another process writes to a folder being removed.
         DataLossError: The folder is damaged.
@@ -51,10 +53,13 @@ class Cache(OneInput):
 
     kind = "cache"
 
-    def __init__(self, source: Node, folder: str | None, epoch: int, rebuild: bool, verify: bool) -> None:
+    def __init__(
+        self, source: Node, folder: str | None, epoch: int, pickles: bool, rebuild: bool, verify: bool
+    ) -> None:
         if source.length() == ENDLESS:
             raise invalid("cache: the dataset has no end: write cache before repeat")
         self.folder, self._epoch, self._key = folder, epoch, None
+        self._pickles = pickles or folder is None
         self.store = Store(Memory()) if folder is None else Store.of(folder)
         if folder is not None:
             self._key = key_of(source)
@@ -65,9 +70,10 @@ class Cache(OneInput):
         if verify:
             self.store.shelf.verify()  # type: ignore[attr-defined]
         if rows.about is not None:
-            for seed, pair in zip(seeds_of(source), rows.about["seeds"], strict=True):
-                if seed.drawn:
-                    seed.adopt(tuple(pair))
+            with refusing_damage(self.store.shelf):
+                for seed, pair in zip(seeds_of(source), rows.about["seeds"], strict=True):
+                    if seed.drawn:
+                        seed.adopt(tuple(map(operator.index, pair)))
 
     def _remove(self) -> None:
         self.store.stop_filling()
@@ -89,15 +95,19 @@ class Cache(OneInput):
         about = rows.about
         if about is None or self._key is None:
             return rows
-        if about["format"] != _FORMAT:
-            found: str | None = f"it has format {about['format']}, of another version of this package"
-        elif about["epoch"] != self._epoch:
-            found = f"it has epoch {about['epoch']}, and this is epoch {self._epoch}"
-        else:
-            found = first_difference(about["key"], self._key)
+        with refusing_damage(self.store.shelf):
+            if about["format"] != _FORMAT:
+                found: str | None = f"it has format {about['format']}, of another version of this package"
+            elif about["epoch"] != self._epoch:
+                found = f"it has epoch {about['epoch']}, and this is epoch {self._epoch}"
+            else:
+                found = first_difference(about["key"], self._key)
         if found is not None:
             text = f"cache: '{self.folder}' has other elements: {found}. Pass rebuild=True, or another folder"
             raise StateMismatchError([("cache", None, None)], text)
+        if rows.pickles and not self._pickles:
+            text = f"cache: '{self.folder}' holds pickles, which can run any code when they are read"
+            raise invalid(f"{text}: pass allow_pickle=True if only you can write to the folder, or rebuild=True")
         return rows
 
     # Description
@@ -195,7 +205,7 @@ class Cache(OneInput):
             if rows.about is None:
                 found.begin(self._about(run.seeds))
                 rows = self.rows()
-            return rows, RowWriter(found, rows, self.source.length())
+            return rows, RowWriter(found, rows, self.source.length(), self._pickles)
         except BaseException:
             found.close()
             raise

@@ -2,12 +2,11 @@
 
 A kind is plain data, `[name, ...]`. Arrays with one shape are kept unchanged, and Python numbers as an array. Texts,
 bytes, number lists and arrays with several shapes have a part "values" and a part "ends"; arrays also have a part
-"shapes". Other values are pickled.
+"shapes". Odd values have the kind "plain", or "pickle" in memory and where the user allows it.
 """
 
 from __future__ import annotations
 
-import ast
 import pickle
 import zlib
 from collections.abc import Callable, Sequence
@@ -19,10 +18,12 @@ from numpy.typing import NDArray
 from pipeline._calls import all_of
 from pipeline._ragged import cut_arrays, cut_texts, join_arrays, join_texts, like_arrays
 from pipeline.stages.block import Numbers
+from pipeline.stages.plain_values import dtype_of, dtype_text, packed, unpacked
 
 Kind = list[Any]
 
 PICKLE: Kind = ["pickle"]
+PLAIN: Kind = ["plain"]
 
 _CRC = 4  # checksum bytes
 
@@ -33,32 +34,34 @@ _LISTED = ("<i8", int), ("<f8", float)
 _PARTS = {"array": ("values",), "number": ("values",), "ragged": ("values", "ends", "shapes")}
 
 
-def kind_of(column: Any) -> Kind:
-    """Return the best kind for a column's values."""
+def kind_of(column: Any, odd: Kind) -> Kind:
+    """Return the best kind for a column's values; `odd` if no other one fits."""
     if type(column) is np.ndarray and not column.dtype.hasobject:
-        return _of_arrays(column.dtype, column.shape[1:])
+        return _of_arrays(column.dtype, column.shape[1:]) or odd
     column = list(column)
     first, types = column[0], frozenset(map(type, column))
     if len(types) > 1:
-        return PICKLE
+        return odd
     (only,) = types
     if only in _NUMBERS:
-        return ["number", _NUMBERS[only]] if only is not int or _fits(column) else PICKLE
+        return ["number", _NUMBERS[only]] if only is not int or _fits(column) else odd
     if only is str or only is bytes:
         return [only.__name__]
     if only is list:
-        return _of_lists(column)
+        return _of_lists(column) or odd
     if issubclass(only, np.generic) and all(each.dtype == first.dtype for each in column):
-        return _of_arrays(first.dtype, ())
+        return _of_arrays(first.dtype, ()) or odd
     alike = like_arrays(column) if only is np.ndarray else None
     if alike is None:
-        return PICKLE
+        return odd
     kind = _of_arrays(first.dtype, first.shape)
-    return kind if alike or kind == PICKLE else ["ragged", kind[1], first.ndim]
+    if kind is None:
+        return odd
+    return kind if alike else ["ragged", kind[1], first.ndim]
 
 
-def wider(one: Kind, other: Kind) -> Kind:
-    """Return a kind that fits the values in both columns."""
+def wider(one: Kind, other: Kind, odd: Kind) -> Kind:
+    """Return a kind that fits the values in both columns; `odd` if no other one does."""
     if one == other:
         return one
     names = {one[0], other[0]}
@@ -66,40 +69,31 @@ def wider(one: Kind, other: Kind) -> Kind:
         dims = [len(each[2]) if each[0] == "array" else each[2] for each in (one, other)]
         if dims[0] == dims[1] > 0:
             return ["ragged", one[1], dims[0]]
-    return PICKLE
+    return odd
 
 
-def _of_arrays(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Kind:
-    if dtype.hasobject or not dtype.itemsize:
-        return PICKLE
-    text = np.lib.format.dtype_to_descr(dtype)
-    if np.lib.format.descr_to_dtype(text) != dtype:  # for example dtypes from other libraries
-        return PICKLE
-    return ["array", text if isinstance(text, str) else repr(text), list(shape)]
-
-
-def _dtype_of(text: str) -> np.dtype[Any]:
-    described: Any = ast.literal_eval(text) if text.startswith(("[", "(")) else text
-    return np.lib.format.descr_to_dtype(described)
+def _of_arrays(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Kind | None:
+    text = dtype_text(dtype)
+    return None if text is None else ["array", text, list(shape)]
 
 
 def _fits(numbers: Sequence[int]) -> bool:
     return not numbers or (min(numbers) >= -(1 << 63) and max(numbers) < 1 << 63)
 
 
-def _of_lists(column: Sequence[list[Any]]) -> Kind:
+def _of_lists(column: Sequence[list[Any]]) -> Kind | None:
     inner = [value for each in column for value in each]
     for dtype, kind in _LISTED:
         if all_of(inner, frozenset({kind})) and (kind is float or _fits(inner)):
             return ["list", dtype]
-    return PICKLE
+    return None
 
 
 def encoded(kind: Kind, column: Any) -> dict[str, NDArray[Any]]:
     """Encode a column's values as contiguous arrays, by part. Ends count from the first value here."""
     name = kind[0]
     if name in ("array", "number") and (type(column) is np.ndarray or type(column[0]) is not np.ndarray):
-        return {"values": np.ascontiguousarray(column, _dtype_of(kind[1]))}
+        return {"values": np.ascontiguousarray(column, dtype_of(kind[1]))}
     values = list(column)
     if name == "array":
         return {"values": join_arrays(values)[0]}
@@ -109,6 +103,8 @@ def encoded(kind: Kind, column: Any) -> dict[str, NDArray[Any]]:
         joined = np.array([value for each in values for value in each], kind[1]), _ends(values)
     elif name == "pickle":
         joined = join_texts(list(map(_pickled, values)))
+    elif name == "plain":
+        joined = join_texts(list(map(_packed, values)))
     else:
         joined = join_texts(values)
     return dict(zip(parts_of(kind), joined, strict=True))
@@ -116,6 +112,14 @@ def encoded(kind: Kind, column: Any) -> dict[str, NDArray[Any]]:
 
 def _ends(parts: Sequence[Any]) -> NDArray[np.int64]:
     return np.cumsum([len(each) for each in parts], dtype=np.int64)
+
+
+def _packed(value: Any) -> bytes:
+    try:
+        return packed(value)
+    except TypeError as error:
+        text = f"cache: {error} is not kept in a folder: make an array, number, text, dict, list or dataclass of it, or"
+        raise TypeError(f"{text} pass allow_pickle=True if only you can write to the folder") from None
 
 
 def _pickled(value: Any) -> bytes:
@@ -141,7 +145,7 @@ def parts_of(kind: Kind) -> tuple[str, ...]:
 
 def array_of(kind: Kind, data: NDArray[np.uint8], rows: int) -> NDArray[Any]:
     """Return an array or number column as one array."""
-    dtype, shape = _dtype_of(kind[1]), tuple(kind[2]) if kind[0] == "array" else ()
+    dtype, shape = dtype_of(kind[1]), tuple(kind[2]) if kind[0] == "array" else ()
     return data.view(dtype).reshape(rows, *shape) if data.size else np.empty((rows, *shape), dtype)
 
 
@@ -150,9 +154,10 @@ def reader_of(kind: Kind, parts: dict[str, NDArray[np.uint8]]) -> Callable[[Numb
     name, data, ends = kind[0], parts["values"], parts["ends"].view(np.int64)
     if name in ("str", "bytes"):
         return lambda rows: cut_texts(data, ends, rows, name == "str")
-    if name == "pickle":
-        return lambda rows: list(map(_unpickled, cut_texts(data, ends, rows, False)))
-    values = data.view(_dtype_of(kind[1]))
+    if name in ("pickle", "plain"):
+        read = _unpickled if name == "pickle" else unpacked
+        return lambda rows: list(map(read, cut_texts(data, ends, rows, False)))
+    values = data.view(dtype_of(kind[1]))
     if len(ends) and ends[-1] != len(values):
         raise ValueError(f"the last value ends at {ends[-1]} of {len(values)}")
     shapes = ends.reshape(-1, 1) if name == "list" else parts["shapes"].view(np.int64).reshape(-1, kind[2])

@@ -28,7 +28,6 @@ _AT_ONCE = 1024
 class Keeps(Protocol):
     """A cache's step, as `Filling` needs it."""
 
-    folder: str | None
     store: Store
 
     @property
@@ -60,7 +59,7 @@ class Filling(Stream):
         self._source: Stream | None = None  # the input, once stored elements are used up
         self._at = 0  # index of the input's next element
         self._writer: RowWriter | None = None
-        self._over = self._told = False
+        self._over = False
         self._error: Exception | None = None  # the reason why elements cannot be stored
         self._lock = Lock()  # guards against `stop_writing`
 
@@ -152,7 +151,7 @@ class Filling(Stream):
             if block is not None:
                 writer.add(block.values)
             if block is None or (source.indexed and self._at + len(block) == source.length()):
-                self._finish(writer, None, True)
+                writer.commit(None, True)
                 return False
             if writer.due:
                 self._commit(writer)
@@ -166,14 +165,7 @@ class Filling(Stream):
         """Finish a chunk, if the input can resume behind it."""
         state = self._source.state()  # type: ignore[union-attr]
         if writer.waits and self._node.source.no_state() is None and unknown_in(state) is None:
-            self._finish(writer, state, False)
-
-    def _finish(self, writer: RowWriter, state: Any, complete: bool) -> None:
-        """Finish a chunk, as `RowWriter.commit` does; warn once about pickles in a folder."""
-        writer.commit(state, complete)
-        if writer.pickles and not self._told and self._node.folder is not None:
-            self._told = True
-            tell(_log, f"cache: some values in '{self._node.folder}' are no arrays, numbers or texts, and are pickled")
+            writer.commit(state, False)
 
     def state(self) -> Any:
         return self._next

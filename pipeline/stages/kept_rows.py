@@ -16,13 +16,13 @@ import numpy as np
 
 from pipeline._calls import all_of
 from pipeline._rows import Gatherer, gathers
-from pipeline.errors import DataLossError
-from pipeline.files.shelf import Shelf, Writer, ends_of
+from pipeline.errors import DataLossError, OpError
+from pipeline.files.shelf import Folder, Shelf, Writer, ends_of
 from pipeline.memory import keep_pages
 from pipeline.nest import CONSTANT, ListParts, TupleParts, kept
 from pipeline.nest import parts_of as parts_of_value
 from pipeline.stages.block import Block, Columns, Examples, Numbers, as_columns, block_of, join_values
-from pipeline.stages.column_kinds import PICKLE, Kind, array_of, encoded, kind_of, parts_of, reader_of, wider
+from pipeline.stages.column_kinds import PICKLE, PLAIN, Kind, array_of, encoded, kind_of, parts_of, reader_of, wider
 from pipeline.stages.index import Index
 
 # Elements buffered per write, and their bytes.
@@ -107,6 +107,7 @@ class KeptRows:
         count: Number of rows.
         complete: True if these are all elements.
         state: The input's state after the last row.
+        pickles: True if some elements are pickled.
 
     Raises:
         DataLossError: The elements are damaged.
@@ -119,18 +120,20 @@ class KeptRows:
         self.lines = lines
         self.about: Any = lines[0] if lines else None
         chunks = lines[1:]
-        last: dict[str, Any] = chunks[-1] if chunks else {"complete": False, "state": None}
-        self.complete: bool = last["complete"]
-        self.state: Any = last["state"]
-        self._ends = ends_of(chunks)
         self.layouts: list[tuple[Any, list[Kind]]] = []  # structure and column kinds per segment
         self._counts: list[int] = []
-        for segment, rows, layout in (each for chunk in chunks for each in chunk["segments"]):
-            if layout is not None:
-                self.layouts.append(tuple(layout))
-                self._counts.append(0)
-            self._counts[segment] += rows
-        self._starts = np.cumsum([0, *self._counts])
+        with refusing_damage(shelf):
+            last: dict[str, Any] = chunks[-1] if chunks else {"complete": False, "state": None}
+            self.complete: bool = last["complete"]
+            self.state: Any = last["state"]
+            self._ends = ends_of(chunks)
+            for segment, rows, layout in (each for chunk in chunks for each in chunk["segments"]):
+                if layout is not None:
+                    self.layouts.append(tuple(layout))
+                    self._counts.append(0)
+                self._counts[segment] += rows
+            self.pickles = any(PICKLE in kinds for _, kinds in self.layouts)
+            self._starts = np.cumsum([0, *self._counts])
         self.count = int(self._starts[-1])
         self._segments: dict[int, _Segment] = {}
 
@@ -144,7 +147,7 @@ class KeptRows:
         found = self._segments.get(i)
         if found is None:
             structure, kinds = self.layouts[i]
-            with _damage(self._shelf):
+            with refusing_damage(self._shelf):
                 parts = [
                     {
                         part: self._shelf.view(name := f"{i}-{k}-{part}", self._ends.get(name, 0))
@@ -166,7 +169,7 @@ class KeptRows:
 
     def values(self, rows: Numbers) -> Columns | Examples:
         """Return elements by row."""
-        with _damage(self._shelf):
+        with refusing_damage(self._shelf):
             if len(self.layouts) == 1:
                 return self.segment(0).values(rows)
             found, order = [], []
@@ -181,14 +184,14 @@ class KeptRows:
 
 
 @contextlib.contextmanager
-def _damage(shelf: Shelf) -> Iterator[None]:
-    """Raise DataLossError for undecodable bytes."""
+def refusing_damage(shelf: Shelf) -> Iterator[None]:
+    """Raise DataLossError for bytes, or a log, that cannot be what a cache wrote."""
     try:
         yield
-    except (ValueError, IndexError) as error:
-        if isinstance(error, DataLossError):
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:  # also from a forged log
+        if isinstance(error, OpError) or not isinstance(shelf, Folder):
             raise
-        text = f"cache: what {getattr(shelf, 'path', 'it')!r} holds is damaged: {error}"
+        text = f"cache: what {shelf.path!r} holds is damaged: {error}"
         raise DataLossError(None, None, f"{text}: pass rebuild=True to compute the elements again") from error
 
 
@@ -264,21 +267,20 @@ class RowWriter:
         writer: Writes to the shelf.
         rows: The stored rows.
         length: Final number of elements, if known.
+        pickles: True to pickle values of odd classes; otherwise these raise a TypeError.
 
     Attributes:
-        pickles: True if elements were pickled.
         waits: True if there are uncommitted elements.
     """
 
-    def __init__(self, writer: Writer, rows: KeptRows, length: int | None) -> None:
-        self._writer, self._length = writer, length
+    def __init__(self, writer: Writer, rows: KeptRows, length: int | None, pickles: bool) -> None:
+        self._writer, self._length, self._odd = writer, length, PICKLE if pickles else PLAIN
         self._segment, self._layout = len(rows.layouts) - 1, rows.layouts[-1] if rows.layouts else None
         self._lasts = rows.lasts()  # end of the last value, by column
         self._segments: list[Any] = []  # for this chunk: number, rows, and a new layout
         self._waiting: list[Columns | Examples] = []
         self._rows = self._bytes = 0  # for buffered elements
         self._since = time.monotonic()
-        self.pickles = False
 
     def add(self, values: Columns | Examples) -> None:
         """Add elements. The caller may change them afterwards.
@@ -304,15 +306,14 @@ class RowWriter:
 
     def _write(self, values: Columns | Examples) -> None:
         structure, columns = _columns_of(values)
-        kinds, before, new = list(map(kind_of, columns)), self._layout, None
+        kinds, before, new = [kind_of(each, self._odd) for each in columns], self._layout, None
         if before is not None and before[0] != structure:
-            structure, kinds, columns = 0, [PICKLE], [list(values.examples())]
+            structure, kinds, columns = 0, [self._odd], [list(values.examples())]
         elif before is not None:
-            kinds = list(map(wider, before[1], kinds))
+            kinds = [wider(one, other, self._odd) for one, other in zip(before[1], kinds, strict=True)]
         if before != (structure, kinds):
             self._segment, self._layout, self._lasts = self._segment + 1, (structure, kinds), {}
             new = [structure, kinds]
-            self.pickles = self.pickles or PICKLE in kinds
         count = len(values)
         for i, (kind, column) in enumerate(zip(kinds, columns, strict=True)):
             for part, data in encoded(kind, column).items():

@@ -419,16 +419,6 @@ def test_wrong_arguments(tmp_path):
     assert list(stream([test_wrong_arguments]).cache()) == [test_wrong_arguments]
 
 
-def test_pickles_are_mentioned_and_nothing_else_is(tmp_path, caplog):
-    for name, values in (("arrays", [np.arange(3)] * 3), ("texts", ["a", "b"]), ("dicts", [{"a": 1, "b": b"x"}] * 2)):
-        list(stream(values).cache(tmp_path / name))
-        assert caplog.messages == []
-    list(stream([{1, 2}] * 2).cache(tmp_path / "sets"))
-    assert caplog.messages == [
-        f"cache: some values in '{tmp_path / 'sets'}' are no arrays, numbers or texts, and are pickled"
-    ]
-
-
 def test_reports_say_fill_or_hit(tmp_path):
     def report():
         with iter(stream(range(5)).map(chains.double).cache(tmp_path / "c")) as iterator:

@@ -142,7 +142,6 @@ def program(monkeypatch):
     return run
 
 
-@pytest.mark.filterwarnings("ignore:.*pickled")
 @pytest.mark.parametrize("name", CHANGES)
 def test_another_function_is_refused(name, program, tmp_path):
     text, one, other = CHANGES[name]

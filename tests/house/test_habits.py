@@ -1,5 +1,6 @@
 """Automation matches the project: workflows call existing targets, forms ask for the essentials, hooks are linters."""
 
+import importlib
 import re
 import shlex
 from pathlib import Path
@@ -77,6 +78,21 @@ def test_a_release_uploads_wheels_and_sources_alone():
         "dist/*.tar.gz": True,
         "build/docs": False,
     }
+
+
+def test_a_release_is_checked(monkeypatch, tmp_path):
+    """The tag, the version, the changelog's date and the files agree."""
+    monkeypatch.syspath_prepend(ROOT / ".ci")
+    check = importlib.import_module("check_release")
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    (tmp_path / "pipeline").mkdir()
+    (tmp_path / "pipeline" / "__init__.py").write_text('import os\n\n__version__ = "1.2.3"\n')
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 1.2.3 (not released)\n")
+    assert len([*check.faults("v1.2.3", [])]) == 1
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 1.2.3 (2026-12-01)\n\n## 1.2.2\n")
+    files = ["dist/queue_runner-1.2.3-cp314-cp314-manylinux_2_17_x86_64.whl", "dist/queue_runner-1.2.3.tar.gz"]
+    assert [*check.faults("v1.2.3", files)] == []
+    assert len([*check.faults("v1.2.4", ["dist/queue_runner-1.2.30.tar.gz"])]) == 2
 
 
 def test_the_changelog_begins_with_the_version():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -59,7 +58,7 @@ class Collate:
         tensors: bool = False,
         pad_to: PadTo = TO_LONGEST,
     ) -> None:
-        self._kind, self._pad_to = kind, pad_to
+        self._kind, self._pad_to, self._widens = kind, pad_to, pad_to.widens
         self._pad, self._splits, self._function, self.tensors = pad, splits, function, tensors
         self.plain = pad is None and not splits and function is None
         self._memory: AgainMemory | None = None  # for large batches
@@ -104,11 +103,13 @@ class Collate:
         return self._stacked(values)
 
     def _stacked(self, values: Columns | Examples) -> Any:
-        if type(values) is Columns and not self._pad_to.widens:
-            with contextlib.suppress(InvalidArgumentError, TypeError):  # the code below names the component
+        if type(values) is Columns and not self._widens:
+            try:
                 made = finished(values, self._splits, _stacked_list)
-                if made is not None:
-                    return made
+            except (InvalidArgumentError, TypeError):  # the code below names the component
+                made = None
+            if made is not None:
+                return made
         return self._structured(list(values.examples()))
 
     def _structured(self, examples: list[Any]) -> Any:
@@ -116,7 +117,7 @@ class Collate:
         kind = type(first)
         if kind is np.ndarray:
             return self._leaf(examples, None)
-        if self._pad_to.widens and not isinstance(self._pad, Mapping):
+        if self._widens and not isinstance(self._pad, Mapping):
             self._check_one_row(first)
         if kind is dict and not has_nested(first, False):
             self._check_names(list(first))

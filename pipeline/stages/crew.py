@@ -7,34 +7,23 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future
-from typing import Any, TypeAlias
+from concurrent.futures import BrokenExecutor
+from typing import Any
 
-from pipeline._meter import Meter, working_for_others
-from pipeline.diagnostics.clocks import delay
 from pipeline.diagnostics.wording import named
 from pipeline.errors import AbortedError, ResourceExhaustedError
 from pipeline.on_error import set_on
 from pipeline.stages.batch_rows import BatchRows, Empty
 from pipeline.stages.block import Block, Examples, failed, joined, size_of
-from pipeline.stages.draws import NoDraws, this_thread
-from pipeline.stages.run import Clock, Limited, Measured, Run
-from pipeline.stages.steps import (
-    Named,
-    Reported,
-    SkippedAt,
-    Step,
-    StepTimes,
-    leaves_out,
-    outputs_of_steps,
-    sizes_of_outputs,
-)
+from pipeline.stages.chunk import Chunk, Pending, Task
+from pipeline.stages.run import Run
+from pipeline.stages.segment import InProcess, Segment
+from pipeline.stages.steps import Named, Reported, SkippedAt, leaves_out, sizes_of_outputs
 from pipeline.stages.stream import Maker, Skipped, Stream, Unit
 from pipeline.sync.stop_flag import StopFlag
 from pipeline.tracebacks import from_handler
-from pipeline.workers.chunks import WorkerDied, here
+from pipeline.workers.chunks import WorkerDied
 from pipeline.workers.executor import Workers
-from pipeline.workers.generators import mark, scatter_generators, seed_generators
 from pipeline.workers.threads import AtOnce
 
 _MOST = 1024  # inputs per chunk
@@ -45,230 +34,11 @@ _BUFFER_BYTES = 128 << 20  # limit for waiting results
 # Seconds for which inputs are collected before they are sent. This limits how long results wait.
 _INPUT_SECONDS = 0.004
 
-# Steps are sent to workers without their seeds, so they are equal in each epoch.
-_SENT_APART = NoDraws("seeds come with each chunk")
-
 # Seconds between checks for `close`.
 _LOOK = 0.1
 
 # Seconds between checks for a late input while workers are busy.
 _SOON = 0.002
-
-# Per step of a chunk: seconds, CPU seconds, seconds of waiting for a processor, and the number of outputs.
-_Times: TypeAlias = "tuple[float, float, float, int]"
-
-# A worker's result for a chunk: blocks and skipped errors in order, and the times of each step.
-_Made: TypeAlias = "tuple[list[Any], list[_Times]]"
-
-
-def make_chunk(
-    steps: Sequence[Step],
-    home: tuple[int, bytes],
-    within: frozenset[int],
-    draws: Sequence[tuple[int, ...] | NoDraws],
-    block: Block,
-    empty: Empty | None = None,
-) -> _Made:
-    """Compute a chunk's outputs, in a worker.
-
-    Errors become part of the result, so earlier outputs are not lost.
-
-    Args:
-        steps: The steps for each example.
-        home: The mark for the user's process.
-        within: Keys for the executors waiting for it.
-        draws: Seeds for `example_rng` in each step. Only these and the block differ between epochs.
-        block: The examples.
-        empty: Makes the arrays of outputs; None for the worker's own way.
-    """
-    working_for_others(True)
-    outer, this_thread.within = this_thread.within, within
-    try:
-        steps = [step.anew(draw) for step, draw in zip(steps, draws, strict=True)]  # not shared with other threads
-        if mark() != home:
-            scatter_generators()
-            for step in steps:
-                step.begins = seed_generators
-        began, began_cpu = time.perf_counter(), time.thread_time()
-        parts: list[Any] = list(outputs_of_steps(steps, block, max(1, len(block)), None, here.at, empty))
-        seconds, cpu = time.perf_counter() - began, time.thread_time() - began_cpu
-        total = sum(step.seconds for step in steps) or 1e-9
-        shares = [step.seconds / total for step in steps]
-        delayed = delay()
-        return parts, [
-            (seconds * share, cpu * share, delayed * share, step.count)
-            for share, step in zip(shares, steps, strict=True)
-        ]
-    finally:
-        this_thread.within = outer
-        working_for_others(False)
-
-
-class _InProcess:
-    """Makes chunks in a thread in this process, for a run with this clock; `empty` makes the arrays of outputs."""
-
-    def __init__(self, call: Callable[..., _Made], clock: Clock, empty: Empty | None) -> None:
-        self._call, self._clock, self._empty = call, clock, empty
-
-    def __call__(self, draws: Sequence[tuple[int, ...] | NoDraws], block: Block) -> _Made:
-        before, this_thread.serving = this_thread.serving, self._clock
-        try:
-            return self._call(draws, block, self._empty)
-        finally:
-            this_thread.serving = before
-
-
-class Segment:
-    """Neighbouring steps run by the same workers.
-
-    Args:
-        steps: The steps for each example.
-        own: The same steps for the consuming thread.
-        limits: Counters for skipped errors, one per step.
-        measured: Meters for each step; None for a step without one.
-        stage: The stage's meter; None if nothing is measured.
-        workers: Their executor; None for the consuming thread.
-        owned: True if the workers end with the stage.
-        within: Keys for the executors waiting for the stage.
-    """
-
-    def __init__(
-        self,
-        steps: Sequence[Step],
-        own: Sequence[Step],
-        limits: Sequence[Limited],
-        measured: Sequence[Measured | None],
-        stage: Meter | None,
-        workers: Workers | None,
-        owned: bool,
-        within: frozenset[int],
-    ) -> None:
-        self.steps, self.limits = steps, limits
-        self.meters = [None if each is None else each.meter for each in measured]
-        self._measured = [each for each in measured if each is not None]
-        self.workers, self.owned = workers, owned
-        keys = within if workers is None else within | {workers.key}
-        self.draws = [step.draw for step in steps]
-        self.call = functools.partial(make_chunk, [step.anew(_SENT_APART) for step in steps], mark(), keys)
-        self._stage, self._own = stage, own
-        self._times = StepTimes(own, self.meters, stage)
-        for each in self._measured:
-            each.workers = workers
-
-    def note_moved(self, sent: int, received: int) -> None:
-        """Add the bytes of a chunk's inputs and of its results."""
-        for each in self._measured:
-            each.moved = each.moved[0] + sent, each.moved[1] + received
-
-    def skipped(self, part: SkippedAt) -> Skipped:
-        """Return a skipped error with the counter for it."""
-        return Skipped(part.error, self.limits[part.step].note)
-
-    def note(self, times: Sequence[_Times], waited: float) -> None:
-        """Add the workers' time per step, and charge the waiting time to the slowest step."""
-        apart = self.workers is not None and self.workers.count > 0  # else the caller's clocks have it
-        slowest = max(range(len(times)), key=lambda i: times[i][0])
-        for i, (meter, (seconds, cpu, delayed, count)) in enumerate(zip(self.meters, times, strict=True)):
-            if meter is None or self._stage is None:
-                continue
-            meter.work(seconds, cpu * apart, delayed * apart)
-            meter.count(count)
-            if i == slowest and meter is not self._stage:
-                meter.take_over(self._stage, waited, 0)
-
-    def run(self, block: Block, n: int, named: Named) -> Iterator[Block | SkippedAt]:
-        """Yield the outputs for a block in the consuming thread; see `outputs_of_steps`."""
-        for part in outputs_of_steps(self._own, block, n, named):
-            self._times.share()
-            yield part
-
-    def over(self, parts: Iterator[Block | Skipped], n: int, named: Named) -> Iterator[Block | Skipped]:
-        """Run the steps here over blocks; yield up to n outputs at once, and earlier skipped errors."""
-        for part in parts:
-            if isinstance(part, Skipped):
-                yield part
-                continue
-            made = self.run(part, n, named)
-            for each in made if self.workers is None else self._noted(made, len(part), self.workers):
-                yield self.skipped(each) if isinstance(each, SkippedAt) else each
-
-    def _noted(self, made: Iterator[Block | SkippedAt], inputs: int, workers: Workers) -> Iterator[Block | SkippedAt]:
-        """Yield the outputs for n inputs, and report the duration to the idle workers."""
-        while True:
-            began, began_cpu = time.perf_counter(), time.thread_time()
-            part = next(made, None)
-            if part is None and not inputs:
-                return
-            workers.note(inputs, time.perf_counter() - began, time.thread_time() - began_cpu, 0.0)
-            inputs = 0
-            if part is None:
-                return
-            yield part
-
-
-class Chunk:
-    """Examples passing through a stage's segments.
-
-    Attributes:
-        parts: Their results in order: blocks, skipped errors, and `Task`s still with workers.
-        segment: Index of the next segment.
-        inputs: Number of input examples in it.
-        load: Time it took in all segments, as a multiple of a chunk's target duration.
-        bytes: Bytes of its inputs and results in all segments.
-    """
-
-    __slots__ = ("bytes", "inputs", "load", "parts", "segment")
-
-    def __init__(self, parts: list[Any], segment: int, inputs: int) -> None:
-        self.parts, self.segment, self.inputs = parts, segment, inputs
-        self.load, self.bytes = 0.0, 0
-
-    def due(self) -> bool:
-        """Return whether workers have nothing left to do in this segment."""
-        return all(not isinstance(each, Task) or each.future.done() for each in self.parts)
-
-    def has_tasks(self) -> bool:
-        """Return whether parts of it were sent to workers and not received."""
-        return any(isinstance(each, Task) for each in self.parts)
-
-
-class Task:
-    """A block sent to workers.
-
-    Attributes:
-        block: The block.
-        future: The workers' result.
-        cancelled: Number of times workers got the block before and cancelled it.
-    """
-
-    __slots__ = ("_watched", "block", "cancelled", "future")
-
-    def __init__(self, block: Block, future: Future[_Made], cancelled: int) -> None:
-        self.block, self.future, self.cancelled = block, future, cancelled
-        self._watched = False
-
-    def watch(self, bell: StopFlag) -> None:
-        """Set a flag when the task is done."""
-        if not self._watched:
-            self._watched = True
-            self.future.add_done_callback(functools.partial(_ring, bell))
-
-
-class Pending:
-    """The outputs of one input block, in one or several chunks.
-
-    Attributes:
-        before: The input's state before the block.
-        chunks: The chunks, in order.
-        complete: True if there are no more chunks.
-        count: Limit for the outputs; None if unknown.
-    """
-
-    __slots__ = ("before", "chunks", "complete", "count")
-
-    def __init__(self, before: Any, count: int | None) -> None:
-        self.before, self.count, self.complete = before, count, False
-        self.chunks: deque[Chunk] = deque()
 
 
 class Crewed(Maker):
@@ -570,7 +340,7 @@ class Crewed(Maker):
         workers = segment.workers
         assert workers is not None
         error, sent = block.error, Block(block.values, block.numbers)
-        call: Any = _InProcess(segment.call, self._clock, empty) if workers.in_process else segment.call
+        call: Any = InProcess(segment.call, self._clock, empty) if workers.in_process else segment.call
         try:
             future = workers.submit(call, segment.draws, sent)
         except (ResourceExhaustedError, RuntimeError) as refused:
@@ -753,10 +523,6 @@ class _Delivered(Iterator["Block | Skipped"]):
 def _alone(block: Block) -> Block:
     """Return a block without its trailing error."""
     return Block(block.values, block.numbers, None, block.names, block.sizes)
-
-
-def _ring(bell: StopFlag, future: object) -> None:
-    bell.set()
 
 
 def _stop(bell: StopFlag, workers: Sequence[Workers | None]) -> None:

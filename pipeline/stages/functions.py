@@ -26,7 +26,7 @@ from pipeline.workers.generators import Watch
 from pipeline.workers.judge import Chosen
 
 if TYPE_CHECKING:
-    from pipeline.stages.crew import Segment
+    from pipeline.stages.segment import Segment
 
 _IN_TIME = "the batches of batch(max_wait=...) depend on time, and there is no state between two elements that"
 
@@ -232,7 +232,7 @@ def _any_workers(segments: Sequence[Segment]) -> bool:
 
 def _segments(nodes: Sequence[Each], run: Run) -> list[Segment]:
     """Group a stage's steps by workers: neighbours with the same workers form one segment."""
-    from pipeline.stages.crew import Segment  # imported lazily: executors cost 3 ms
+    from pipeline.stages.segment import Segment  # imported lazily: executors cost 3 ms
     from pipeline.workers.given import workers_of  # as above
 
     last = run.measured.get(nodes[-1].written)

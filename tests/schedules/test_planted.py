@@ -16,7 +16,8 @@ from pipeline.datasets.iterator import DatasetIterator
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.runner import QueueRunner
 from pipeline.stages import prefetch
-from pipeline.stages.crew import Crewed, Task
+from pipeline.stages.chunk import Task
+from pipeline.stages.crew import Crewed
 from pipeline.sync import stop_flag
 from pipeline.sync.stop_flag import StopFlag
 from pipeline.workers.pool import Promise, WorkerPool

@@ -27,6 +27,8 @@ MODULES = (
     "pipeline.workers.pool",
     "pipeline.workers.threads",
     "pipeline.stages.prefetch",
+    "pipeline.stages.segment",
+    "pipeline.stages.chunk",
     "pipeline.stages.crew",
     "pipeline.datasets.iterator",
     "pipeline.runners.coordinator",

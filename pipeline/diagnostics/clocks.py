@@ -1,4 +1,4 @@
-"""Thread clocks: how long a thread has run, and how long it has waited for a processor."""
+"""Thread clocks: how long a thread has run, and how long it has waited for a processor; how many there are."""
 
 from __future__ import annotations
 
@@ -118,3 +118,8 @@ def delay() -> float:
         return 0.0
     _worker.at, _worker.delayed = now, found.wanted - found.cpu
     return 0.0 if before is None else max(0.0, _worker.delayed - before)
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

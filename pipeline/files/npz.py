@@ -124,7 +124,13 @@ class _Local:
     def into(self, begin: int, out: NDArray[np.uint8]) -> int:
         count = 0
         while count < len(out):
-            more = os.preadv(self._file, [out[count:].data], begin + count)
+            piece = out[count:]
+            if hasattr(os, "preadv"):
+                more = os.preadv(self._file, [piece.data], begin + count)
+            else:  # some Pythons for macOS
+                data = os.pread(self._file, min(len(piece), _PIECE), begin + count)
+                more = len(data)
+                piece[:more] = np.frombuffer(data, np.uint8)
             if not more:
                 break
             count += more

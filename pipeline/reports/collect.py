@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.diagnostics import live
-from pipeline.diagnostics.clocks import Clocks
+from pipeline.diagnostics.clocks import Clocks, processors
 from pipeline.diagnostics.earlier import LONG, with_earlier
 from pipeline.diagnostics.live import LoopFacts, PartFacts
 from pipeline.diagnostics.starts import without_start
 from pipeline.diagnostics.workers import WorkerGroup
-from pipeline.reports.looks import Counts, Look, look, processors
+from pipeline.reports.looks import Counts, Look, look
 from pipeline.reports.model import Edge, Level, Progress, Stage, Tank, Verdict
 from pipeline.reports.report import Report
 from pipeline.reports.verdict import judge

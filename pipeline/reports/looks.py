@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -136,8 +135,3 @@ def _note_input(thread: threading.Thread, inputs: Any, filled: Any) -> None:
     wait = last_wait(thread)
     if wait is not None and wait[1].startswith("dequeue") and wait[0] is not filled:
         inputs.add(wait[0])
-
-
-def processors() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import logs
+from pipeline.diagnostics.clocks import processors
 from pipeline.errors import ResourceExhaustedError
 from pipeline.workers import needs
 from pipeline.workers.executor import Workers
@@ -209,11 +210,6 @@ def _let_go(executor: AtOnce | Threads | Processes) -> None:
 
 def _ready() -> None:
     """Do nothing: a result proves that the process has started."""
-
-
-def processors() -> int:
-    """Return the number of processors available to this process."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _processes_for(function: Callable[..., Any]) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pipeline.diagnostics.clocks import processors
 from pipeline.dtypes import MOST_WORKERS, at_least, texts
 from pipeline.workers.processes import Processes
 from pipeline.workers.threads import Threads
@@ -101,5 +101,5 @@ def _checked(name: str, count: int | None, setup: Any) -> int:
     if setup is not None and not callable(setup):
         raise TypeError(f"{name}: setup must be callable, not {setup!r:.80}")
     if count is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return processors()
     return at_least(1, count, f"{name}: count", MOST_WORKERS)

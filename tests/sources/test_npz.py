@@ -1,6 +1,7 @@
 """npz: array files with one example each, as NumPy writes them; and dishonest files."""
 
 import io
+import os
 import pickle
 import struct
 import zipfile
@@ -111,6 +112,16 @@ def test_reused_memory_is_not_visible(tmp_path):
                 kept.append((number, array[1:2]))
             assert all((view == number).all() for number, view in kept)
     assert all((view == number).all() for number, view in kept)
+
+
+def test_a_python_without_preadv(tmp_path, monkeypatch):
+    """As some Pythons for macOS."""
+    monkeypatch.delattr(os, "preadv")
+    expected = np.arange(700_000, dtype=np.uint16)
+    np.savez(tmp_path / "0.npz", x=expected)
+    np.testing.assert_array_equal(pipeline.npz(tmp_path / "0.npz")[0]["x"], expected)
+    np.save(tmp_path / "0.npy", expected)
+    np.testing.assert_array_equal(pipeline.npz(tmp_path / "0.npy")[0], expected)
 
 
 @pytest.mark.parametrize("save", ["savez", "savez_compressed"])

@@ -12,7 +12,7 @@ if sys.version_info < (3, 14):
     Lock = _thread.RLock
 else:
 
-    class Lock(_thread.RLock):
+    class Lock(_thread.RLock):  # type: ignore[misc]
         """A lock that its thread may take again, as a signal handler or a finalizer does.
 
         From Python 3.14 on, `with` checks for signals between a compiled `__enter__` and the block: Ctrl-C there would
@@ -21,7 +21,7 @@ else:
 
         __pos__ = _thread.RLock.acquire
 
-        def __enter__(self) -> bool:
+        def __enter__(self) -> bool:  # type: ignore[override]
             return +self
 
 

@@ -512,6 +512,8 @@ class _ByFsspec(io.RawIOBase):
         name: The URL.
     """
 
+    _file: Any = None  # if it cannot be opened, Python closes this object
+
     def __init__(self, name: bytes) -> None:
         self._name = name
         self._file = self._told(lambda: remote_file(name, "rb"))
@@ -543,7 +545,8 @@ class _ByFsspec(io.RawIOBase):
         return bool(self._file.seekable())
 
     def close(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
         super().close()
 
 

@@ -73,13 +73,12 @@ class Life:
     """
 
     def __init__(self, process: Any) -> None:
-        self._process = process
-        try:
-            self.descriptor: int = os.pidfd_open(process.pid)
-            self._own = True
-        except (AttributeError, OSError):  # not Linux, already dead, or too many descriptors
-            self.descriptor = process.sentinel
-            self._own = False
+        self._process, self._own = process, False
+        self.descriptor: int = process.sentinel
+        if sys.platform == "linux":
+            # Some Pythons lack it; the process may be dead already; or there are too many descriptors.
+            with contextlib.suppress(AttributeError, OSError):
+                self.descriptor, self._own = os.pidfd_open(process.pid), True
 
     def ends(self, seconds: float) -> bool:
         """Wait up to `seconds` for the end; return whether it has happened."""
@@ -87,12 +86,12 @@ class Life:
 
     def kill(self) -> None:
         """Kill the process and wait for its end."""
-        if not self._own:
+        if sys.platform == "linux" and self._own:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
+            connection.wait([self.descriptor])
+        else:
             self._process.kill()
-            return
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
-        connection.wait([self.descriptor])
 
     def close(self) -> None:
         """Forget the process."""

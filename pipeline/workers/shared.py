@@ -12,6 +12,7 @@ import math
 import mmap
 import os
 import pickle
+import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -77,7 +78,7 @@ def unnamed(size: int) -> int:
     Raises:
         OSError: There is no memory, or there are too many descriptors.
     """
-    if hasattr(os, "memfd_create"):
+    if sys.platform == "linux" and hasattr(os, "memfd_create"):  # some Pythons for Linux lack it
         descriptor = os.memfd_create("pipeline", os.MFD_CLOEXEC)
     else:
         with tempfile.TemporaryFile() as file:  # unlinked on return

@@ -334,7 +334,7 @@ PROGRAMS = {
         " def __call__(self, x): return self.n(x)\nf = C()"
     ),
     "a partial of the class": (
-        "import functools\ndef g(by, x): return x * by\nclass C:\n h = functools.partial(g, {})\n"
+        "import functools\ndef g(by, x): return x * by\nclass C:\n h = staticmethod(functools.partial(g, {}))\n"
         " def __call__(self, x): return self.h(x)\nf = C()"
     ),
     "an object of the class with a function": (

@@ -575,7 +575,7 @@ def example(number):
     return {
         "obs": np.full((2, 3), number, np.float32),
         "next": (number, float(number) / 2),
-        "day": np.datetime64("2024-01-01") + number,
+        "day": np.datetime64("2024-01-01") + np.timedelta64(number, "D"),
         "text": f"é{number}\0",
         "half": np.full(2, number, ml_dtypes.bfloat16),
     }

@@ -178,7 +178,7 @@ def test_times_of_day(read, kind, unit):
     for default, first in [
         (datetime.time(1, 2, 3), wanted[0]),
         (np.timedelta64(3723, "s"), wanted[0]),
-        (np.timedelta64("NaT"), np.timedelta64("NaT", unit)),
+        (np.timedelta64("NaT", "s"), np.timedelta64("NaT", unit)),
     ]:
         check(read(missing, defaults={"a": default}), [first, *wanted[1:]])
     with pytest.raises(ValueError, match="is not a valid default for column 'a' of time"):

@@ -3,8 +3,10 @@
 import bz2
 import gzip
 import hashlib
+import importlib
 import json
 import struct
+import sys
 
 import numpy as np
 
@@ -53,9 +55,8 @@ def size_of(encoding):
 
 
 def zstd(data):
-    from backports.zstd import compress
-
-    return compress(data)
+    zstd = importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+    return zstd.compress(data)
 
 
 def by_arrow(kind):

@@ -17,7 +17,7 @@ WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
 .PHONY: run build test test-slow test-browser test-all test-jax test-torch test-sources test-cluster stress schedules tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
-.PHONY: test-free-threaded bench-free-threaded tsan-free
+.PHONY: test-aarch64 test-free-threaded bench-free-threaded tsan-free
 .PHONY: bench-cluster bench-crops bench-dlio bench-transport bench-worker-start bench-scaling bench-latency bench-remote bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak mutants resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels check-release
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 500
@@ -320,6 +320,11 @@ wheels: $(VENV)-wheels/.installed
 # Required for every change: one wheel, built once, and the tests of queues and batches with it.
 test-wheel: $(VENV)-wheels/.installed
 	$(VENV)-wheels/bin/python .ci/wheels.py once $(PYTHON)
+
+# Tests of the queues on aarch64, by an emulator; TESTED= names others. docs/platforms.md says what it needs.
+TESTED ?= tests/queues
+test-aarch64:
+	.ci/aarch64 $(TESTED)
 
 test-wheels: $(VENV)-wheels/.installed
 	$(VENV)-wheels/bin/python .ci/wheels.py test $(PYTHONS)

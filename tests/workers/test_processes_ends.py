@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import fcntl
 import gc
 import itertools
 import os
@@ -394,6 +395,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.skipif(not hasattr(fcntl, "F_SETSIG"), reason="elsewhere workers end after their current item")
 @pytest.mark.parametrize("method", functions.METHODS)
 class TestParent:
     """Workers are in a function that holds the GIL and never returns."""

@@ -186,7 +186,7 @@ except pipeline.AbortedError as error:
     print(error)
 """
     text = lines(run(tmp_path, body))[0]
-    assert "Can't get attribute 'double'" in text
+    assert "attribute 'double'" in text
     assert text.endswith("define functions and classes above that line")
 
 

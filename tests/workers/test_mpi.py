@@ -29,7 +29,9 @@ STARTS = pytest.mark.parametrize("method", ["forkserver", "spawn"])
 def run(tmp_path, program, method, launcher=(), **environment):
     path = tmp_path / "program.py"
     path.write_text(program)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PMI", "OMPI", "MPI4PY"))}
+    # Unbuffered ranks would print the words of a line one by one, between those of other ranks.
+    others = ("PMI", "OMPI", "MPI4PY", "PYTHONUNBUFFERED")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
     environment = {**kept, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
     command = [*launcher, sys.executable, path, method]
     return subprocess.run(

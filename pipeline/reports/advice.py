@@ -46,7 +46,7 @@ _AHEAD, _DEEP = 2, 8  # default of `prefetch`; the least one for unequal element
 _HAND_OVER = 12e-6  # seconds added to each element by a prefetch
 
 NO_STEP = "No step stands out"
-MEASURE_AGAIN = "Measure again while they are free"
+MEASURE_AGAIN = "Measure again while the processors are free"
 AS_FAST = "This is about as fast as one thread"
 LESS_WORK = "To go faster, do less work per example"
 
@@ -229,7 +229,7 @@ def too_small(prefetch: Stage) -> Remedy:
     """Return the remedy for batches that take less time than handing them over."""
     cause = f"Bottleneck: `{prefetch.name}`, as the batches are too small for a thread of their own"
     advice = f"Leave out `.{prefetch.name}`, or make larger batches"
-    return Remedy(prefetch, "prefetch", cause, advice, "prefetch")
+    return Remedy(prefetch, "prefetch", cause, advice, "prefetch", sure=True)
 
 
 def by_turns(prefetch: Stage, consumer: float, empty: float, room: float) -> Remedy:

@@ -128,10 +128,10 @@ def csv_form(files: Sequence[str], skip_lines: int) -> dict[str, Any]:
             numbers = any(map(_is_number, rows[0]))
             twice = next((field for field in rows[0] if rows[0].count(field) > 1), None)
             if not numbers and twice is not None:
-                raise invalid(
-                    f"{name}: its first line is used as column names, and {twice!r} comes twice: rename a column, or "
-                    f"leave out the line with --skip-header-lines {skip_lines + 1}"
-                )
+                data = len(rows) > 1 and any(map(_is_number, rows[1]))  # else the next line would be the names
+                skip = f", or leave out the line with --skip-header-lines {skip_lines + 1}" if data else ""
+                text = f"{name}: its first line is used as column names, and {twice!r} comes twice: rename a column"
+                raise invalid(f"{text}{skip}")
             names = [f"column {i}" for i in range(1, len(rows[0]) + 1)] if numbers else None
             return {"field_delim": delimiter or ",", "names": names}
     raise nothing_in(files, "line with data")

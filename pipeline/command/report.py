@@ -15,6 +15,7 @@ from pipeline.reports.words import wrapped
 # Stages in the command's words; all others are threads that read and decode.
 _STAGES = {"consumer": "consumer", "pool": "shuffle", "step": "shuffle", "prefetch": "queue", "start": "start"}
 _SHUFFLES = "`shuffle("
+_NO_SHUFFLE: tuple[str, str | None] = "If the order does not matter, try --no-shuffle.", "--no-shuffle"
 # Names for the dataset steps, because none was written by the user.
 _IN_WORDS = {"_contents": "read", "_decoded": "decode"}
 _LESS_PARSING = "fewer columns or a format that needs less parsing"
@@ -121,7 +122,8 @@ class FeedReport(NamedTuple):
         if verdict.advice.startswith((MEASURE_AGAIN, AS_FAST)):
             return cause, verdict.advice, None
         if verdict.kind in ("source", "step") and (pair := self._sharing()):
-            return f"Bottleneck: {pair} share one thread.", "", None
+            advice, knob = _NO_SHUFFLE if _SHUFFLES in pair else ("", None)
+            return f"Bottleneck: {pair} share one thread.", advice, knob
         return cause, *self._advice(verdict)
 
     def _advice(self, verdict: Verdict) -> tuple[str, str | None]:
@@ -139,7 +141,7 @@ class FeedReport(NamedTuple):
             helps = _LESS_PARSING if f"{COMPUTES})" in verdict.cause else "faster files"
             return f"One thread reads: {helps} help.", None
         if verdict.kind == "step" and _SHUFFLES in verdict.cause:
-            return "If the order does not matter, try --no-shuffle.", "--no-shuffle"
+            return _NO_SHUFFLE
         if verdict.kind == "step":
             return "Your files keep up with it.", None
         if threads < processors:
@@ -148,7 +150,7 @@ class FeedReport(NamedTuple):
 
     def _sharing(self) -> str:
         """Return the two longest steps in one thread with their shares; "" if one of them takes most of its time."""
-        working = [each for each in self.run.stages if each.kind not in ("prefetch", "loop") and not made_by(each)]
+        working = [each for each in self.run.stages if each.kind != "loop" and each.tank is None and not made_by(each)]
         parts = sorted(working, key=taken, reverse=True)
         if len(parts) < 2 or not taken(parts[1]) or taken(parts[1]) < _ALIKE * taken(parts[0]):
             return ""

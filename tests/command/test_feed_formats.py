@@ -147,7 +147,8 @@ REFUSED = {
     "h.csv.xz": (lzma.compress(CSV), ": feed does not read text that is compressed by xz: decompress it first"),
     "i.csv": (CSV.decode().encode("utf-16"), "is text in UTF-16, which feed does not read: convert it to UTF-8"),
     "j.bin": (bytes(100), ": not text, and feed does not know the format from the first bytes: pass --format, cs"),
-    "twice.csv": (b"a,b,a\nx,y,z\n", "twice: rename a column, or leave out the line with --skip-header-lines 1"),
+    "names.csv": (b"a,b,a\nx,y,z\n", "names, and 'a' comes twice: rename a column\n"),
+    "twice.csv": (b"a,b,a\n1,y,z\n", "twice: rename a column, or leave out the line with --skip-header-lines 1"),
     "k.tfrecord": (b"no record", "truncated record at 0"),
     "l.tfrecords": (b"no record, and long", "corrupted record at 0"),
 }

@@ -87,6 +87,7 @@ def steps(*shares):
         Stage(number, kind, name, settings={"taken": share, "in_workers": False})
         for number, ((name, kind), share) in enumerate(zip(named, shares, strict=True), 1)
     ]
+    made.append(Stage(3, "step", "prefetch(32)", settings={"taken": 0.9}, tank=Tank(STATS, 0, 0.0, 0.0, 0.9)))
     return Run(10.0, True, tuple(made), (), 4, 0.0)
 
 
@@ -95,7 +96,9 @@ def test_two_steps_share_a_thread(kind):
     made = report(kind, text="Bottleneck: `csv` (44% of the time, waiting for I/O). Faster storage would help.")
     run = steps(0.44, 0.43)
     got = made._replace(run=run.__class__(**{**vars(run), "verdicts": made.run.verdicts})).bottleneck()
-    assert (got["advice"], got["knob"]) == ("Bottleneck: `csv` 44% and `shuffle(1,152)` 43% share one thread.", None)
+    cause = "Bottleneck: `csv` 44% and `shuffle(1,152)` 43% share one thread."
+    assert got["advice"] == f"{cause} If the order does not matter, try --no-shuffle."
+    assert got["knob"] == "--no-shuffle"
     run = steps(0.84, 0.1)
     got = made._replace(run=run.__class__(**{**vars(run), "verdicts": made.run.verdicts})).bottleneck()
     assert "share one thread" not in got["advice"]

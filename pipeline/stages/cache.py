@@ -71,9 +71,9 @@ class Cache(OneInput):
             self.store.shelf.verify()  # type: ignore[attr-defined]
         if rows.about is not None:
             with refusing_damage(self.store.shelf):
-                for seed, pair in zip(seeds_of(source), rows.about["seeds"], strict=True):
+                for seed, (one, two) in zip(seeds_of(source), rows.about["seeds"], strict=True):
                     if seed.drawn:
-                        seed.adopt(tuple(map(operator.index, pair)))
+                        seed.adopt((operator.index(one), operator.index(two)))
 
     def _remove(self) -> None:
         self.store.stop_filling()

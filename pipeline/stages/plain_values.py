@@ -30,8 +30,8 @@ _MARK = ""
 _MARKED = b'{"":'  # begins every description in a text
 _HEAD = 12  # bytes: the checksum and the text's length
 
-_CONSTANT = frozenset({str, int, float, bool, type(None)})
-_TEXT = frozenset({str})
+_CONSTANT: frozenset[type] = frozenset({str, int, float, bool, type(None)})
+_TEXT: frozenset[type] = frozenset({str})
 
 _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 
@@ -286,7 +286,8 @@ def _instance(value: Any, record: _Record) -> list[Any] | None:
     kind, fields = type(value), _fields_of(type(value))
     name, whole = _name_of(kind), all(hasattr(value, field) for field in fields)
     others = set(getattr(value, "__dict__", ())).difference(fields)
-    if name is None or kind.__new__ is not object.__new__ or others or not whole:
+    own: Any = kind.__new__
+    if name is None or own is not object.__new__ or others or not whole:
         return None
     return ["dataclass", name, [_described(getattr(value, field), record) for field in fields]]
 

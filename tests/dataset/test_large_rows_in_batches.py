@@ -111,6 +111,18 @@ def test_dicts_with_labels_and_texts(workers):
 
 
 @WORKERS
+def test_arrays_of_one_shape_keep_their_dtypes(workers):
+    def halves(i):
+        return {"half": row(i + 0.5), "whole": np.full(SIZE, i, np.int32)}
+
+    data = pipeline.dataset(range(COUNT)).map(halves, workers=workers).batch(5)
+    for batch, expected in zip(data, grouped(NUMBERS, 5), strict=True):
+        assert firsts([batch["half"]]) == [[i + 0.5 for i in expected]]
+        assert batch["whole"].dtype == np.int32
+        assert batch["whole"][:, -1].tolist() == expected
+
+
+@WORKERS
 def test_skipped_errors_leave_no_gaps(workers):
     def rare(i):
         if i % 4 == 1:

@@ -110,6 +110,8 @@ def test_recipes_that_functions_make_draw_each_their_own():
 
 def test_errors_name_examples_of_later_passes_too():
     """Their numbers are mixed, so the note names the source's example."""
-    with pytest.raises(ZeroDivisionError) as raised:
-        list(numbers(0, 4).filter(yes).repeat(2).map(lambda x: 1 // (x - 3)))
-    assert "<lambda>: example 3" in getattr(raised.value, "__notes__", ["<lambda>: example 3"])
+    twice = numbers(0, 4).filter(yes).repeat(2)
+    for data in (twice, twice.map(abs).prefetch(1)):
+        with pytest.raises(ZeroDivisionError) as raised:
+            list(data.map(lambda x: 1 // (x - 3)))
+        assert "<lambda>: example 3" in getattr(raised.value, "__notes__", ["<lambda>: example 3"])

@@ -101,4 +101,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "ahead = True",
         "ahead = False",
     ): "examples are made one at a time: the same, slower",
+    (
+        "pipeline/stages/kept_rows.py",
+        "quick = Gatherer(arrays) if arrays and gathers(arrays, rows) else None",
+        "quick = Gatherer(arrays) if not arrays and gathers(arrays, rows) else None",
+    ): "NumPy takes the rows: the same, slower",
 }

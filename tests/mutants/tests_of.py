@@ -32,6 +32,7 @@ OTHERS = {
 TESTS = {
     "stages": {
         "arrivals": "bucket pack token_batches",
+        "batch_rows": "large_rows_in_batches large_results batch map",
         "block": "lists rows_of_arrays rows_of_blocks errors_in_order large_results batches/batch_join zip "
         "batches/masked_values",
         "boundary": "bucket batches/buckets token_batches",

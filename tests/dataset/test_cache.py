@@ -32,6 +32,8 @@ STREAMS = {
     "ragged": lambda: stream([np.arange(i, dtype=np.int16) for i in (3, 0, 5)]),
     "ragged images": lambda: stream([np.ones((i, 2, 3), np.uint8) * i for i in (1, 0, 3)]),
     "lists": lambda: stream([[1, 2], [], [3]]),
+    "empty lists": lambda: stream([[], []]),
+    "lists of large numbers": lambda: stream([[1, 1 << 70], [2]]),
     "NumPy's numbers": lambda: stream([np.float32(1.5), np.float32(2)]),
     "dicts": lambda: stream([{"a": i, "b": str(i), "c": np.arange(i)} for i in range(4)]),
     "nested": lambda: stream([{"a": (i, {"b": b"x" * i})} for i in range(4)]),

@@ -106,4 +106,24 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "quick = Gatherer(arrays) if arrays and gathers(arrays, rows) else None",
         "quick = Gatherer(arrays) if not arrays and gathers(arrays, rows) else None",
     ): "NumPy takes the rows: the same, slower",
+    (
+        "pipeline/datasets/moving.py",
+        'return tuple(then.get("shard", (0, 1))), tuple(now.get("shard", (0, 1)))',
+        'return tuple(then.get("shard", (-1, 1))), tuple(now.get("shard", (0, 1)))',
+    ): "a program without shard= is compared only with one of several hosts",
+    (
+        "pipeline/workers/process.py",
+        "UNGUARDED = 121",
+        "UNGUARDED = 120",
+    ): "an exit status that no other end has",
+    (
+        "pipeline/stages/crew.py",
+        "if len(self._all) == 1 and self._ordered and each_a_row and not self._units:",
+        "if len(self._all) != 1 and self._ordered and each_a_row and not self._units:",
+    ): "other recipes write into the memory of a batch: the same elements, slower",
+    (
+        "pipeline/stages/stream.py",
+        "return [FailedPreconditionError(None, None, self._once), 0]",
+        "return [FailedPreconditionError(None, None, self._once), 1]",
+    ): "a state with an error is refused, so nobody reads the number next to it",
 }

@@ -48,7 +48,7 @@ TESTS = {
         "column_kinds": "cache types long_texts cache_functions replay",
         "crew": "map workers_of_items other_workers large_results example_rng read_once workers/map_ends "
         "workers/map_values errors_in_order timeouts closed_meanwhile within_next callables live "
-        "workers/pool workers/nested_executors",
+        "workers/pool workers/nested_executors large_rows_in_batches",
         "draws": "random_numbers example_rng numbers_of_examples sample shuffle",
         "filling": "cache cache_functions",
         "functions": "map filter flat_map map_calls cannot_work written_at by_number random_numbers callables "
@@ -135,7 +135,7 @@ TESTS = {
         "spares": "kept_workers processes_ends odd_parts auto",
         "thread_limits": "processes_surroundings",
         "threads": "pool map_ends map_values threads_interrupted nested_executors",
-        "worker": "processes map_ends map_values generators kept_workers processes_surroundings",
+        "worker": "processes map_ends map_values generators kept_workers processes_surroundings processes_ends",
     },
     "queues": {
         "base": "queue_basics queue_from_list queue_iteration queue_values queue_misuse "

@@ -126,4 +126,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return [FailedPreconditionError(None, None, self._once), 0]",
         "return [FailedPreconditionError(None, None, self._once), 1]",
     ): "a state with an error is refused, so nobody reads the number next to it",
+    (
+        "pipeline/stages/groups.py",
+        "_BYTES = 1 << 20",
+        "_BYTES = 0 << 20",
+    ): "how many batches are made at once: the same batches, slower",
 }

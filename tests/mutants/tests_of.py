@@ -48,7 +48,7 @@ TESTS = {
         "column_kinds": "cache types long_texts cache_functions replay",
         "crew": "map workers_of_items other_workers large_results example_rng read_once workers/map_ends "
         "workers/map_values errors_in_order timeouts closed_meanwhile within_next callables live "
-        "workers/pool workers/nested_executors large_rows_in_batches",
+        "workers/pool workers/nested_executors large_rows_in_batches reports/datasets",
         "draws": "random_numbers example_rng numbers_of_examples sample shuffle",
         "filling": "cache cache_functions",
         "functions": "map filter flat_map map_calls cannot_work written_at by_number random_numbers callables "

@@ -36,6 +36,7 @@ SETTLED = 10  # seconds after which `workers="auto"` has tried all it can
 
 _BRIEF = 10e-6  # seconds: handing a shorter call to a worker costs about as much as the call
 _BRIEF_SERIAL = 20e-6  # seconds: workers speed up a shorter call less than work on whole batches does
+_FULL = 0.05  # share of the time: a slow thread is never longer ahead if examples take equal time
 _HALF = 0.5  # processors
 _BUSY = 0.75  # share of the time: workers idle for longer may wait for the loop
 _MUCH = 50e6  # bytes per second to and from processes: less takes them no noticeable time
@@ -98,7 +99,7 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
     if slow.kind == "function" or can_move(slow):
         limit = needed(thread, behind, consumer, slow)
         offer = more_workers(report, slow, 1, share, share, limit, does, _apart(report, share))
-        if (thread.owner.waits_out or 0.0) > OFTEN:  # examples take unequal time
+        if (thread.owner.waits_out or 0.0) > _FULL:  # examples take unequal time
             offer = offer._replace(least=1.0)
         if offer.most > WORTH * (least if does == COMPUTES else ahead):
             return _in_workers(slow, cause, offer, does)

@@ -34,6 +34,7 @@ from pipeline.reports.offers import between
 from pipeline.reports.report import NO_EXAMPLE, Report
 
 _OVERLAP = 1.05  # sum of shares: more means that a thread waited for the GIL, not for room
+_SLOWER = 1.25  # a read-ahead thread that takes that much longer than the loop needs workers, not room
 _SMALL = 1e-3  # seconds: handing smaller batches between threads costs more than it gains
 
 
@@ -108,7 +109,7 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
         room = ahead.waits_out or 0.0
         if room > OFTEN and ahead.name.startswith("prefetch("):
             empty = max(ahead.waits_in or 0.0, waits - thread.own if thread.first else 0.0)  # or waits for the GIL
-            if empty + room <= _OVERLAP and 1 - room <= behind:  # else its own thread is the slower one
+            if empty + room <= _OVERLAP and 1 - room <= _SLOWER * behind:  # else its own thread is the slower one
                 return by_turns(ahead, consumer, empty, room)
             if ahead.rate * _SMALL > 1:
                 return too_small(ahead)

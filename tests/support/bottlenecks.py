@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import pipeline
+from pipeline.diagnostics.clocks import processors
 from pipeline.reports.facts import HOGGED
-from pipeline.reports.looks import processors
 from pipeline.reports.sampler import Sampler
 
 BATCH = 8

@@ -1,9 +1,11 @@
 """Metrics: a running pipeline is scraped over HTTP, as by Prometheus."""
 
+import contextlib
 import errno
 import itertools
 import pathlib
 import socket
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -11,7 +13,7 @@ import urllib.request
 import numpy as np
 import prometheus_client
 import pytest
-from helpers import LIMIT, wait_until
+from helpers import LIMIT, run_in_thread, wait_until
 from orchestration import threads_since
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -189,3 +191,74 @@ def test_scraped_while_loops_come_and_go():
         for thread in threads:
             thread.join()
     assert errors == []
+
+
+# Safety, as docs/security.md promises it ------------------------------------------------------------------------------
+
+
+def asked(port, method="GET", **headers):
+    """Return the status, the headers and the text of a request."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/metrics", method=method, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=LIMIT) as answer:
+            return answer.status, answer.headers, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers, error.read().decode()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the address 127.0.0.2 without setting it up")
+def test_only_this_machine_is_served_unless_asked():
+    """A server for all addresses would answer at 127.0.0.2, too."""
+    queue = pipeline.FIFOQueue(5, ["int32"])
+    with pipeline.monitor(port=0) as monitor:
+        assert scraped(monitor.port)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.2", monitor.port), LIMIT).close()
+    with pipeline.monitor(port=0, host="0.0.0.0") as monitor:
+        assert ("pipeline_queue_size", "queue", queue.name) in scraped(monitor.port, "127.0.0.2")
+
+
+def test_a_name_forges_no_metric():
+    name = 'x"} 1\npipeline_queue_size{kind="queue",name="forged"} 7\n# HELP <script>alert(1)</script>'
+    queue = pipeline.FIFOQueue(5, ["int32"], name=name)
+    with pipeline.monitor(port=0) as monitor:
+        found = scraped(monitor.port)
+        assert asked(monitor.port)[1].get_content_type() == "text/plain"  # no browser runs it
+    assert ("pipeline_queue_size", "queue", "forged") not in found
+    assert found["pipeline_queue_size", "queue", queue.name] == 0
+
+
+@pytest.mark.parametrize("name", ["a\ud800", "a\0b", "\x1b[2J"], ids=["surrogate", "null", "escape"])
+def test_no_name_ends_the_metrics(name):
+    queue = pipeline.FIFOQueue(5, ["int32"], name=name)
+    other = pipeline.FIFOQueue(6, ["int32"], name="beside it")
+    with pipeline.monitor(port=0) as monitor:
+        found = scraped(monitor.port)
+    assert found["pipeline_queue_capacity", "queue", other.name] == 6
+    assert 5 in [value for (metric, *_), value in found.items() if metric == "pipeline_queue_capacity"], queue.name
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_requests_change_nothing(method):
+    queue = pipeline.FIFOQueue(5, ["int32"], name="unchanged")
+    queue.enqueue(1)
+    with pipeline.monitor(port=0) as monitor:
+        status, _, text = asked(monitor.port, method)
+        assert status == 405 or "pipeline_queue_size" in text  # older versions of prometheus_client answer as to GET
+        assert scraped(monitor.port)["pipeline_queue_size", "queue", "unchanged"] == 1
+
+
+def test_pages_of_other_sites_cannot_read_it():
+    with pipeline.monitor(port=0) as monitor:
+        _, headers, _ = asked(monitor.port, Origin="http://evil.example")
+    assert not [name for name in headers if name.lower().startswith("access-control-")]
+
+
+def test_an_idle_connection_does_not_hold_the_monitor():
+    with pipeline.monitor(port=0) as monitor, contextlib.ExitStack() as connections:
+        for _ in range(3):
+            connections.enter_context(socket.create_connection(("127.0.0.1", monitor.port), LIMIT))
+        assert asked(monitor.port)[0] == 200
+        run_in_thread(monitor.stop).result()
+    assert monitor.port is None

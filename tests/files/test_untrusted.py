@@ -120,6 +120,48 @@ def test_mds(tmp_path, marker):
         list(pipeline.mds(tmp_path))
 
 
+def test_lmdb_values_stay_bytes(tmp_path, marker):
+    lmdb = pytest.importorskip("lmdb")
+    data = pickle.dumps(Runs(marker))
+    with lmdb.open(str(tmp_path / "a"), subdir=False) as database, database.begin(write=True) as transaction:
+        transaction.put(b"k", data)
+        transaction.put(data[:100], b"v")
+    found = dict(pipeline.lmdb(tmp_path / "a", index_folder=tmp_path / "index"))
+    assert found == {b"k": data, data[:100]: b"v"}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "stream"])
+@pytest.mark.parametrize("extension", ["arrow.py_extension_type", "of.nobody"])
+@pytest.mark.filterwarnings("ignore:pickle-based")  # of versions that have it
+def test_arrow_extension_types(tmp_path, marker, kind, extension):
+    """Old versions of pyarrow unpickled the description of a type called arrow.py_extension_type."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    about = {b"ARROW:extension:name": extension.encode(), b"ARROW:extension:metadata": pickle.dumps(Runs(marker))}
+    field, column = pyarrow.field("x", pyarrow.int64(), metadata=about), pyarrow.array([1, 2])
+    path = tmp_path / "a"
+    table = pyarrow.Table.from_arrays([column], schema=pyarrow.schema([field]))
+    if kind == "parquet":
+        parquet.write_table(table, path)
+    else:
+        make = pyarrow.ipc.new_file if kind == "feather" else pyarrow.ipc.new_stream
+        with make(path, table.schema) as writer:
+            writer.write_table(table)
+    source = pipeline.parquet if kind == "parquet" else pipeline.feather
+    assert [row["x"] for row in source(path)] == [1, 2]
+
+
+def test_descriptions_in_tables(tmp_path, marker):
+    """Metadata for pandas is not read, and bytes stay bytes."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    data = pickle.dumps(Runs(marker))
+    table = pyarrow.table({"x": [data]}).replace_schema_metadata({b"pandas": data, data: data})
+    parquet.write_table(table, tmp_path / "a")
+    assert [row["x"] for row in pipeline.parquet(tmp_path / "a")] == [data]
+    parquet.write_table(table.replace_schema_metadata({b"ARROW:schema": data}), tmp_path / "b")
+    with pytest.raises(pipeline.DataLossError, match="base64"):
+        list(pipeline.parquet(tmp_path / "b"))
+
+
 @pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
 @pytest.mark.parametrize("index", [False, True])
 def test_nothing_is_extracted(tmp_path, monkeypatch, kind, index):
@@ -151,6 +193,15 @@ def test_check_does_not_run_the_program(tmp_path):
     done = run_script(f"from pipeline.command.cli import main; main(['check', {str(program)!r}])")
     assert "program.py" in done.stdout, done.stderr
     assert not (tmp_path / "it ran").exists()
+
+
+def test_check_does_not_run_a_notebook(tmp_path, marker):
+    code = f"import pickle\npickle.loads({pickle.dumps(Runs(marker))!r})\n"
+    cell = {"cell_type": "code", "source": code, "metadata": {}, "outputs": [], "execution_count": None}
+    notebook = tmp_path / "notebook.ipynb"
+    notebook.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    done = run_script(f"from pipeline.command.cli import main; main(['check', {str(notebook)!r}])")
+    assert "notebook.ipynb: a notebook" in done.stderr
 
 
 def test_names_in_html_are_escaped(tmp_path):

@@ -11,6 +11,7 @@ import zlib
 from typing import Any
 
 from pipeline.files.os_errors import os_error
+from pipeline.files.replacing import replacing
 
 _FLUSH_BYTES = 1 << 15
 _GZIP = 31  # for zlib: with a gzip header
@@ -22,10 +23,11 @@ class TraceFile:
     """Writes events as a JSON object, one event per line. Only one thread may use it.
 
     Each flush writes the events and the end of the file, which the next flush overwrites. If the disk fills up, the end
-    is written again where it was, so the file is complete, and has all events of earlier flushes.
+    is written again where it was, so the file is complete, and has all events of earlier flushes. If that fails, too,
+    the file ends after the last event.
 
     Args:
-        path: Ends in .json or .json.gz; an existing file is replaced.
+        path: Ends in .json or .json.gz; an existing file is replaced, once the new one has its first lines.
         max_bytes: Of JSON, before it is compressed; further events are counted and left out.
 
     Raises:
@@ -46,14 +48,16 @@ class TraceFile:
         self._named: set[int] = set()
         self._descriptor = -1
         try:
-            # Not a file object: a forked child would write its buffer.
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-            name = {"name": f"pipeline: {os.path.basename(sys.argv[0]) or 'python'}"}
-            first = _encode({"ph": "M", "name": "process_name", "pid": self._process, "tid": 0, "args": name})
-            self._put(f'{{"displayTimeUnit":"ms","traceEvents":[\n{first}', {})
-        except OSError as error:
+            with replacing(os.path.realpath(os.fsencode(path))) as file:
+                self._descriptor = os.dup(file.fileno())  # no file object: a forked child would write its buffer
+                name = {"name": f"pipeline: {os.path.basename(sys.argv[0]) or 'python'}"}
+                first = _encode({"ph": "M", "name": "process_name", "pid": self._process, "tid": 0, "args": name})
+                self._put(f'{{"displayTimeUnit":"ms","traceEvents":[\n{first}', {})
+        except BaseException as error:
             self.forget()
-            raise os_error(os.fsencode(path), error) from None
+            if isinstance(error, OSError):
+                raise os_error(os.fsencode(path), error) from None
+            raise
 
     @property
     def full(self) -> bool:
@@ -119,8 +123,9 @@ class TraceFile:
         try:
             self._write(data + end, self._at)
         except OSError:
-            with contextlib.suppress(OSError):  # there is room: it was there before
-                self._write(self._end, self._at)
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, self._at)
+                self._write(self._end, self._at)  # there may be room: it was there before
             raise
         self._at, self._end, self._compressor = self._at + len(data), end, compressor
 

@@ -1,13 +1,16 @@
 """A disk is full or broken at any call: errors name the file, no data is lost, and no partial data is accepted."""
 
+import contextlib
 import gzip
 import io
 import itertools
+import json
 import logging
 import os
 import shutil
 import tarfile
 import warnings
+import zlib
 from pathlib import Path
 
 import failing_disk
@@ -17,6 +20,7 @@ from failing_disk import READING, WRITING, failing
 from helpers import plain
 
 import pipeline
+from pipeline.command.cli import main
 from pipeline.stages import kept_rows
 
 ROWS = 14
@@ -245,8 +249,68 @@ class Events(Written):
         return found
 
 
+class Feed(Written):
+    """The states that `feed --save-state` writes: one after each batch."""
+
+    old, new = list(range(ROWS)), list(range(2 * ROWS))
+    grows = True
+
+    def feed(self, folder, *options):
+        lines = folder.with_suffix(".txt")
+        lines.write_text("".join(f"{line}\n" for line in LINES))
+        given = ["--format", "lines", "--deterministic", "--seed", "1", "--batch-size", "7", "--every", "1", *options]
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = main(["feed", str(lines), *given, "--save-state", str(folder / "state")])
+        if status:
+            assert err.getvalue().count("\n") == 1, err.getvalue()
+            raise OSError(err.getvalue())
+
+    def before(self, folder):
+        self.feed(folder)
+
+    def write(self, folder):
+        self.feed(folder, "--epochs", "2")
+
+    def read(self, folder):
+        return list(range(int(pipeline.load_state(folder / "state")["fingerprint"].partition("-")[0])))
+
+
+class Trace(Written):
+    """A trace that cannot begin leaves the old one; later, errors are logged, and what is there can be read."""
+
+    old, new = "an old trace", "a new trace"
+    name, quiet = "a.json", True
+
+    def before(self, folder):
+        text = json.dumps({"traceEvents": [], "otherData": {"text": "x" * 5000}}).encode()
+        (folder / self.name).write_bytes(gzip.compress(text) if self.name.endswith(".gz") else text)
+
+    def write(self, folder):
+        with pipeline.trace(folder / self.name, interval=60):
+            list(pipeline.dataset(range(100)).map(double).batch(10, collate=list).prefetch(2))
+
+    def read(self, folder):
+        data = (folder / self.name).read_bytes()
+        if self.name.endswith(".gz"):
+            data = zlib.decompressobj(31).decompress(data)  # the end of the file may be missing
+        try:
+            trace = json.loads(data)
+        except ValueError:
+            trace = json.loads(data + b"]}")
+        assert trace["traceEvents"] or "text" in trace["otherData"]
+        return self.new if trace["traceEvents"] else self.old
+
+
+class PackedTrace(Trace):
+    name = "a.json.gz"
+
+
 SCENARIOS = {
     "save_state": State(),
+    "feed": Feed(),
+    "trace": Trace(),
+    "trace.gz": PackedTrace(),
     "cache": Cache(),
     "cache left early": CacheLeft(),
     "cache rebuilt": CacheRebuilt(),

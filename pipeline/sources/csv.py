@@ -201,6 +201,11 @@ class _Rows(Parts):
         self._syntax = syntax
         self._file, self._header, piece, rows = self._look()
         where = f"csv: {self._file}"
+        if syntax.taken_from_row(self._header):
+            shown = ", ".join(self._header[:3]) + ", ..." * (len(self._header) > 3)
+            hint = "If it is a row, pass names=[...]"
+            text = f"%s: the first line is used as column names, but has only numbers: %s. {hint}"
+            _log.warning(text, where, shown)
         wanted = dict.fromkeys(chosen(self._header, columns, where))
         given = dtypes if isinstance(dtypes, Mapping) else {} if dtypes is None else dict.fromkeys(wanted, dtypes)
         for option, named in (("dtypes", given), ("defaults", defaults), ("codes", codes)):

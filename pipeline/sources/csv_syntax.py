@@ -34,6 +34,7 @@ _NO_HEADER = (
     "it out"
 )
 _PLUS = re.compile(rb"^\s*\+(?=\d)")
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
 
 class Syntax:
@@ -85,6 +86,14 @@ class Syntax:
         for piece in cut_pieces(file, partial(self.cut, most=1), name):
             return self._names(piece, name)
         return None
+
+    def taken_from_row(self, header: Sequence[str]) -> bool:
+        """Return whether column names look like the values of a row.
+
+        They do if all are numbers, except 0, 1, 2 and so on, which pandas writes for columns without names.
+        """
+        counted = [str(i) for i in range(len(header))]
+        return self.names is None and all(map(_NUMBER.fullmatch, header)) and list(header) != counted
 
     def _names(self, piece: Piece, name: str) -> list[str]:
         """Return the names in a piece's first record."""

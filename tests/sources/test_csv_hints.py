@@ -391,6 +391,35 @@ def test_floats_may_be_large(tmp_path):
     assert [row["id"] for row in pipeline.csv(str(path))][-3:] == [1e300, float("inf"), 2.5]
 
 
+class TestAFirstLineOfNumbers:
+    """It is probably a row of a file without a header line, which would be lost, so a warning names `names=`."""
+
+    @pytest.mark.parametrize(
+        ("first", "shown"), [("5.1,3.5,1", "5.1, 3.5, 1"), ("7, -2,1e3,.5", "7,  -2, 1e3, ..."), ("17", "17")]
+    )
+    def test_it_is_logged_once(self, first, shown, path, caplog):
+        path.write_text(f"{first}\n{first}\n")
+        assert len(list(pipeline.csv(path))) == 1
+        (record,) = caplog.records
+        assert record.getMessage() == (
+            f"csv: {path}: the first line is used as column names, but has only numbers: {shown}. "
+            "If it is a row, pass names=[...]"
+        )
+        assert (record.levelname, record.name) == ("WARNING", "pipeline.sources")
+
+    def test_the_advice_works(self, path, caplog):
+        path.write_text("5.1,1\n4.9,0\n")
+        assert [row["y"] for row in pipeline.csv(path, names=["x", "y"])] == [1, 0]
+        assert caplog.messages == []
+
+    @pytest.mark.parametrize("first", ["0,1,2", "label,1,2", "0", "1x1,1x2", "2024-01,2024-02"])
+    def test_names_of_other_kinds(self, first, path, caplog):
+        """pandas names columns 0, 1, 2 and so on."""
+        path.write_text(f"{first}\n{first}\n")
+        assert len(list(pipeline.csv(path))) == 1
+        assert caplog.messages == []
+
+
 class TestAFewBadFieldsInAColumnOfNumbers:
     """They turn it into a string column, so a warning names the first bad field and the fix."""
 

@@ -241,7 +241,7 @@ Cutter = Callable[[bytes, int, int, bool], tuple[Sequence[bytes], int]]
 def cut_pieces(
     file: ReadBuffer, cut: Cutter, name: str, limit: int | None = None, encoding: str | None = None
 ) -> Iterator[Piece]:
-    """Yield the rest of a file, cut into records.
+    """Yield the rest of a file, cut into records, of one line each unless they are a `Cut`, which counts lines.
 
     A piece ends with the last complete record before a multiple of `ReadBuffer.CHUNK`. Pieces depend only on their
     start, so a run resumed at any piece gets the same ones.

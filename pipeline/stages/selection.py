@@ -57,7 +57,9 @@ class Sliced(Choice):
     def length(self) -> int | None:
         length = self.source.length()
         start, stop = self.places()
-        return None if length is None else max(0, min(stop, length) - start)
+        if length is None or (length == ENDLESS and stop >= ENDLESS):
+            return length
+        return max(0, min(stop, length) - start)
 
     def index(self, run: Run) -> Index:
         source, (start, stop) = index_of(self.source, run), self.places()

@@ -5,9 +5,7 @@ pickle notes each string for references to it. For 128 MiB of strings in a list,
 
 from __future__ import annotations
 
-import functools
 import gc
-import hashlib
 import io
 import pickle
 from collections.abc import Callable, Sequence
@@ -26,8 +24,12 @@ _PLAIN: frozenset[type] = frozenset({bytes, str, int, float, bool, complex, type
 _CONTAINERS: tuple[Any, ...] = (list, tuple, dict, set, frozenset)
 _WITHOUT_LISTS = (ModuleType, type, FunctionType, BuiltinFunctionType, bytes, str, int, float, type(None))
 
-# Twice as fast as blake2b on processors with instructions for it.
-sha1 = functools.partial(hashlib.sha1, usedforsecurity=False)
+
+def sha1(data: bytes = b"") -> Any:
+    """Return a SHA-1 object: twice as fast as blake2b on processors with instructions for it."""
+    import hashlib  # 3 ms, as it loads OpenSSL; programs without processes do without it
+
+    return hashlib.sha1(data, usedforsecurity=False)
 
 
 def long_lists(value: Any) -> list[list[Any]]:

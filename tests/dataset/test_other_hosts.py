@@ -257,7 +257,9 @@ def test_examples_that_a_map_leaves_out():
             state = saved(iterator)
         with (
             iter(share(1, n + 1, False)) as other,
-            pytest.raises(pipeline.StateMismatchError, match=rf"{hosts}: \.map\(\S*rare\) with on_error='skip' behind"),
+            pytest.raises(
+                pipeline.StateMismatchError, match=rf"{hosts}: \.map\(\S*rare\) with on_error='skip' after shard"
+            ),
         ):
             other.load_state_dict(state)
     before, states = rounds_of([share(i, 2, True) for i in range(2)], None, 9)

@@ -23,3 +23,17 @@ def test_what_is_skipped_is_not_made():
 
 def test_a_filter_is_asked_for_what_it_keeps():
     check(stream(range(20)).filter(lambda x: x % 2).skip(3), range(7, 20, 2))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [lambda: pipeline.dataset(range(4)).repeat(), lambda: pipeline.arrays([1, 2], num_epochs=None)],
+    ids=["repeat", "arrays"],
+)
+def test_an_endless_dataset_stays_endless(build):
+    endless = build().skip(3)
+    for call in (len, lambda data: data.to_arrays(), lambda data: data.cache()):
+        with pytest.raises((TypeError, ValueError), match="has no end"):
+            call(endless)
+    assert list(endless.take(2)) == list(build().take(5))[3:]
+    assert endless[0] == list(build().take(4))[3]

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import os
+import secrets
 import zlib
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.datasets.replay_description import STRUCTURES, Description, damaged
 from pipeline.diagnostics.wording import named
-from pipeline.errors import DataLossError, NotFoundError, OpError, invalid
-from pipeline.files.os_errors import make_folder, os_error
+from pipeline.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    NotFoundError,
+    OpError,
+    ResourceExhaustedError,
+    invalid,
+)
+from pipeline.files.os_errors import FULL, make_folder, os_error
+from pipeline.files.regular import regular
 from pipeline.files.replacing import sync_folder
 from pipeline.resume.state_file import load_state, save_state
 
 _STATE = "replay.json"
 _FORMAT = "queue-runner/replay"
-_STRUCTURES = {"dict": dict, "tuple": tuple, "list": list}
 
 
 def save_contents(folder: str, state: dict[str, Any], what: str) -> None:
@@ -34,15 +45,15 @@ def save_contents(folder: str, state: dict[str, Any], what: str) -> None:
         InvalidArgumentError: A value or structure cannot be stored in a file.
         OpError: The files cannot be written.
     """
-    import shutil  # imported lazily: hashlib costs 5 ms
-    import tempfile
+    import shutil  # imported lazily: it costs 5 ms
 
     arrays: list[NDArray[Any]] = []
     structure = _described(state["examples"], arrays, "", what)
     place = ""
     try:
         make_folder(folder)
-        place = tempfile.mkdtemp(prefix="columns-", dir=folder)
+        place = os.path.join(folder, f"columns-{secrets.token_hex(4)}")
+        os.mkdir(place)
         files = [_write(os.path.join(place, str(i)), array) for i, array in enumerate(arrays)]
         priorities = state["priorities"]
         weights = None if priorities is None else _write(os.path.join(place, "priorities"), priorities)
@@ -53,12 +64,20 @@ def save_contents(folder: str, state: dict[str, Any], what: str) -> None:
         if place and not _is_saved(folder, place):
             shutil.rmtree(place, ignore_errors=True)
         if isinstance(error, OSError) and not isinstance(error, OpError):
-            raise os_error(os.fsencode(folder), error) from error
+            raise _failed(folder, error, what) from error
         raise
     for name in os.listdir(folder):
         if name.startswith("columns-") and name != os.path.basename(place):
             with contextlib.suppress(OSError):
                 shutil.rmtree(os.path.join(folder, name))
+
+
+def _failed(folder: str, error: OSError, what: str) -> OpError:
+    if error.errno not in FULL:
+        return os_error(os.fsencode(folder), error)
+    why = "its files may not grow further" if error.errno == errno.EFBIG else "the disk is full"
+    text = f"{what}: save: '{folder}': {why}. The old contents are unchanged"
+    return ResourceExhaustedError(None, None, text)
 
 
 def _is_saved(folder: str, place: str) -> bool:
@@ -82,12 +101,17 @@ def load_contents(folder: str) -> dict[str, Any]:
     if not isinstance(state, dict) or state.pop("format", None) != _FORMAT:
         raise invalid(f"'{folder}' has no contents of a replay buffer")
     try:
-        place = os.path.join(folder, os.path.basename(state.pop("folder")))
+        Description(state, os.path.join(folder, _STATE)).check()
+        place = os.path.join(folder, state.pop("folder"))
+        if os.path.islink(place):
+            raise damaged(f"'{place}' is a symbolic link, and links are not followed")
         arrays = [_read(place, each) for each in state.pop("columns")]
         state["examples"] = _made(state["examples"], arrays)
         if state["priorities"] is not None:
             state["priorities"] = _read(place, state["priorities"])
-    except (OSError, ValueError, TypeError, LookupError, ImportError, AttributeError) as error:
+    except FailedPreconditionError as error:  # a link or a pipe
+        raise DataLossError(None, None, error.message) from error
+    except (OSError, ValueError, TypeError, LookupError, ImportError, AttributeError, RecursionError) as error:
         raise DataLossError(None, None, f"'{folder}' cannot be read: {named(error)}") from error
     return state
 
@@ -100,7 +124,7 @@ def _described(value: Any, arrays: list[NDArray[Any]], name: str, what: str) -> 
         arrays.append(_as_file(value, f"{what}: component {name!r}" if name else f"{what}: the example"))
         return len(arrays) - 1
     kind = type(value).__name__
-    if _STRUCTURES.get(kind) is not type(value):
+    if STRUCTURES.get(kind) is not type(value):
         raise invalid(f"{what}: save: a {kind} has no place in a file: save state_dict() instead, such as by pickle")
     items = value.items() if isinstance(value, dict) else enumerate(value)
     parts = [[key, _described(each, arrays, f"{name}/{key}" if name else str(key), what)] for key, each in items]
@@ -113,7 +137,7 @@ def _made(described: Any, arrays: list[NDArray[Any]]) -> Any:
     if type(described) is int:
         return arrays[described]
     parts = [(key, _made(each, arrays)) for key, each in described["parts"]]
-    kind = _STRUCTURES[described["kind"]]
+    kind = STRUCTURES[described["kind"]]
     return dict(parts) if kind is dict else kind([each for _, each in parts])
 
 
@@ -143,34 +167,38 @@ def _write(path: str, column: NDArray[Any]) -> dict[str, Any]:
 
 def _save(path: str, array: NDArray[Any]) -> int:
     """Write an npy file; return its checksum."""
-    with open(path, "wb") as file:
-        np.lib.format.write_array(file, array, allow_pickle=False)
+    with open(path, "xb+") as file:
+        # Hides that it is a file: NumPy's own way to write to one loses the number of an error, such as of a full disk.
+        np.lib.format.write_array(cast(BinaryIO, SimpleNamespace(write=file.write)), array, allow_pickle=False)
         file.flush()
         os.fsync(file.fileno())
-    return _checksum(path)
+        return _checksum(file)
 
 
-def _checksum(path: str) -> int:
+def _checksum(file: BinaryIO) -> int:
     found = 0
-    with open(path, "rb") as file:
-        while data := file.read(1 << 20):
-            found = zlib.crc32(data, found)
+    file.seek(0)
+    while data := file.read(1 << 20):
+        found = zlib.crc32(data, found)
     return found
 
 
 def _load(path: str, checksum: int) -> NDArray[Any]:
-    if _checksum(path) != checksum:
-        raise ValueError(f"{path} has a wrong checksum")
-    array: NDArray[Any] = np.load(path, allow_pickle=False)
-    return array
+    with open(path, "rb", opener=regular("load")) as file:
+        if _checksum(file) != checksum:
+            raise ValueError(f"{path} has a wrong checksum")
+        file.seek(0)
+        array: NDArray[Any] = np.load(file, allow_pickle=False)
+        return array
 
 
 def _read(place: str, told: dict[str, Any]) -> NDArray[Any]:
-    path = os.path.join(place, os.path.basename(told["file"]))
+    path = os.path.join(place, told["file"])
     column = _load(f"{path}.npy", told["crc32"][0])
     if "text" in told:
-        data, made, first = column.tobytes(), np.empty(told["rows"], object), 0
-        for i, end in enumerate(_load(f"{path}.ends.npy", told["crc32"][1]).tolist()):
+        ends = _load(f"{path}.ends.npy", told["crc32"][1])
+        data, made, first = column.tobytes(), np.empty(len(ends), object), 0
+        for i, end in enumerate(ends.tolist()):
             made[i], first = data[first:end], end
             if told["text"]:
                 made[i] = made[i].decode(errors="surrogatepass")

@@ -17,17 +17,21 @@ from pipeline.errors import FailedPreconditionError
 def replacing(target: bytes) -> Iterator[BinaryIO]:
     """Yield a new file to write; after the block, it is safe on the disk under the name `target`.
 
-    An error in the block, also Ctrl-C, removes the new file and leaves the old one.
+    It gets the mode of the old file. An error in the block, also Ctrl-C, removes the new file and leaves the old one.
 
     Raises:
         FailedPreconditionError: The name belongs to something other than a regular file.
         OSError: The file cannot be written.
     """
-    if os.path.lexists(target) and not stat.S_ISREG(os.stat(target).st_mode):
+    mode = os.stat(target).st_mode if os.path.lexists(target) else None
+    if mode is not None and not stat.S_ISREG(mode):
         raise FailedPreconditionError(None, None, f"{os.fsdecode(target)}; it exists and is not a regular file")
     partial = target + f".{secrets.token_hex(4)}.partial".encode()
     try:
-        with open(partial, "xb") as file:
+        with open(partial, "xb", opener=lambda path, flags: os.open(path, flags, (mode or 0o666) & 0o777)) as file:
+            if mode is not None:  # also the bits that the umask takes away
+                with contextlib.suppress(PermissionError):  # from file systems without modes
+                    os.fchmod(file.fileno(), mode & 0o777)
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import DataLossError, FailedPreconditionError, OpError, ResourceExhaustedError
 from pipeline.files.os_errors import FULL, os_error
+from pipeline.files.regular import regular
 from pipeline.locks import Lock
 
 _LOG, _LOCK, _SUFFIX = "log", "lock", ".column"
@@ -214,7 +215,7 @@ class Folder(Shelf):
     def log(self) -> tuple[list[dict[str, Any]], int]:
         """Return the log's lines and their size in bytes."""
         try:
-            with self.errors(FileNotFoundError), open(self.at(_LOG), "rb", opener=_to_read) as file:
+            with self.errors(FileNotFoundError), open(self.at(_LOG), "rb", opener=regular(self.what)) as file:
                 status = os.fstat(file.fileno())
                 identity = status.st_ino, status.st_size, status.st_mtime_ns
                 if identity == self._known[0]:
@@ -238,7 +239,7 @@ class Folder(Shelf):
             return np.empty(0, np.uint8)
         path = self.at(name + _SUFFIX)
         try:
-            with self.errors(FileNotFoundError), open(path, "rb", opener=_to_read) as file:
+            with self.errors(FileNotFoundError), open(path, "rb", opener=regular(self.what)) as file:
                 there = os.fstat(file.fileno()).st_size
                 if there >= size:  # reading past a mapped file's end would kill the process
                     return np.frombuffer(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ), np.uint8)
@@ -267,7 +268,7 @@ class Folder(Shelf):
         try:
             with self.errors(BlockingIOError):
                 os.makedirs(self.path, exist_ok=True)
-                lock = io.FileIO(self.at(_LOCK), "ab", opener=_to_write)
+                lock = io.FileIO(self.at(_LOCK), "ab", opener=regular(self.what))
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return _InFolder(self, lock)
         except BaseException as error:  # also an interrupt, because its traceback would keep it open
@@ -283,8 +284,13 @@ class Folder(Shelf):
             for name in (_LOG, *os.listdir(self.path)):
                 if name == _LOG or name.endswith(_SUFFIX):
                     with contextlib.suppress(FileNotFoundError):
-                        os.unlink(self.at(name))
+                        self._remove(self.at(name))
             self.sync()
+
+    def _remove(self, path: str) -> None:
+        if os.path.isdir(path) and not os.path.islink(path):
+            raise FailedPreconditionError(None, None, f"{self.what}: '{path}' is not a regular file")
+        os.unlink(path)
 
     def sync(self) -> None:
         """Make the filenames survive a power cut."""
@@ -342,7 +348,7 @@ class _InFolder(Writer):
             file = self._files.get(name)
             if file is None:
                 path = self._folder.at(name + _SUFFIX)
-                file = self._files[name] = io.FileIO(path, "r+b" if at else "wb", opener=_to_write)
+                file = self._files[name] = io.FileIO(path, "r+b" if at else "wb", opener=regular(self._folder.what))
                 self._synced = False
             _write(file, data.data, at)
         return zlib.crc32(data.data, crc)
@@ -362,7 +368,7 @@ class _InFolder(Writer):
         with self._folder.errors():
             end = self._folder.log()[1]
             new = not end
-            with io.FileIO(self._folder.at(_LOG), "wb" if new else "r+b", opener=_to_write) as file:
+            with io.FileIO(self._folder.at(_LOG), "wb" if new else "r+b", opener=regular(self._folder.what)) as file:
                 file.truncate(end)  # cut off a killed writer's partial line
                 _write(file, memoryview(b"%08x %s" % (zlib.crc32(text), text)), end)
                 os.fsync(file.fileno())
@@ -384,16 +390,6 @@ class _InFolder(Writer):
         with contextlib.suppress(OSError):
             self._lock.close()  # first, because an interrupt may strike after it
         self._close_files()
-
-
-def _to_read(path: str, flags: int) -> int:
-    """Open a file, but no link to another one, and no pipe, which would wait for a writer."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
-
-
-def _to_write(path: str, flags: int) -> int:
-    """Open or make a file, but no link, which may lead to a file of the user's elsewhere."""
-    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _write(file: Any, data: memoryview, at: int) -> None:

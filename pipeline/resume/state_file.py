@@ -17,6 +17,7 @@ from pipeline.diagnostics.wording import count
 from pipeline.dtypes import local_path
 from pipeline.errors import DataLossError, InvalidArgumentError
 from pipeline.files.os_errors import os_error
+from pipeline.files.regular import regular
 from pipeline.files.replacing import replacing
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
@@ -34,7 +35,8 @@ _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}  # for 
 def save_state(path: Path, state: Any) -> None:
     """Write a state to a file. After a kill or a power cut, the file is either old or new.
 
-    A killed program may leave a file with the ending ".partial", which you can delete.
+    The new file has the mode of the old one. A killed program may leave a file with the ending ".partial", which you
+    can delete.
 
     Args:
         path: A local path. A symbolic link is kept, and its target is written.
@@ -75,6 +77,7 @@ def load_state(path: Path) -> Any:
     Raises:
         NotFoundError: There is no such file.
         DataLossError: The file is cut or damaged, or was not written by `save_state`; the message names the cause.
+        FailedPreconditionError: `path` is not a regular file.
         OpError: It cannot be read, such as a PermissionDeniedError.
 
     Thread safety: you may call it from any thread.
@@ -86,7 +89,7 @@ def load_state(path: Path) -> Any:
     """
     name = os.fsencode(local_path(path, "load_state: path"))
     try:
-        with open(name, "rb") as file:
+        with open(name, "rb", opener=regular("load_state", links=True)) as file:
             text = file.read()
     except OSError as error:
         raise os_error(name, error) from error
@@ -102,7 +105,7 @@ def load_state(path: Path) -> Any:
         raise _damaged(name, f"its CRC-32 should be {said.decode('ascii', 'replace')} and is {is_now.decode()}")
     try:
         return json.loads(data)
-    except ValueError as error:  # a CRC line below something else
+    except (ValueError, RecursionError) as error:  # a CRC line below something else
         raise _damaged(name, f"it is not JSON: {error}") from error
 
 

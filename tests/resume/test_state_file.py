@@ -177,7 +177,7 @@ def test_a_folder(path):
     path.mkdir()
     with pytest.raises(pipeline.FailedPreconditionError, match=f"^{path}; it exists and is not a regular file$"):
         pipeline.save_state(path, STATE)
-    with pytest.raises(pipeline.FailedPreconditionError, match=f"^{path}; Is a directory$"):
+    with pytest.raises(pipeline.FailedPreconditionError, match=f"^load_state: '{path}' is not a regular file$"):
         pipeline.load_state(path)
     assert os.listdir(path.parent) == [path.name]
 
@@ -187,6 +187,22 @@ def test_a_device_is_not_replaced(path):
     with pytest.raises(pipeline.FailedPreconditionError, match="not a regular file"):
         pipeline.save_state(path, STATE)
     assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+def test_a_device_is_not_read(path):
+    os.mkfifo(path)
+    for each in (path, "/dev/zero"):
+        with pytest.raises(pipeline.FailedPreconditionError, match=f"^load_state: '{each}' is not a regular file$"):
+            pipeline.load_state(each)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_the_mode_is_kept(path, mode):
+    """A state may be a secret, or shared with a group."""
+    pipeline.save_state(path, {"step": 1})
+    path.chmod(mode)
+    pipeline.save_state(path, {"step": 2})
+    assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
 @pytest.mark.parametrize("what", ["fsync", "replace"])

@@ -154,9 +154,7 @@ def run_checks(trial: Trial, names: Iterable[str], call: str, variant: str = "")
         except CheckFailed as failed:
             failed.check = name
             failed.when += f", {variant}" if variant else ""
-            node = _to_blame(trial, name)
-            if node is not None:
-                failed.step, failed.hint = _told(node), _hint(name, node, trial)
+            _blame(trial, name, failed)
             at = f", at={failed.resumed_at}" if failed.resumed_at is not None else ""
             failed.replay = f"{call}, checks=[{name!r}]{at})"
             raise
@@ -166,22 +164,37 @@ def run_checks(trial: Trial, names: Iterable[str], call: str, variant: str = "")
 # Find the step to blame ----------------------------------------------------------------------------------------------
 
 
+def _blame(trial: Trial, name: str, failed: CheckFailed) -> None:
+    """Add the step to blame to the error, and the usual causes."""
+    if name == "elements":  # only the whole dataset can be checked
+        return
+    found, last = _to_blame(trial, name), trial.make()._node
+    node = last if found is None else found
+    hint = failed.hint or _hint(name, node, trial)
+    calls = [each.call() for each in nodes_of(last) if each.stage == "function" and (name, "function") in _CAUSES]
+    kept = trial.make()._node is last  # a function may make another recipe each time
+    known = found is not None and (hint != "" or not kept)
+    if known or not calls or trial.settings.source:
+        failed.step, failed.hint = _told(node), hint
+    else:  # a function with memory behaves when it is called again
+        failed.step = calls[0] if len(calls) == 1 else f"unknown: one of {', '.join(calls)}"
+        failed.hint = "it remembers something from earlier runs" + (": pass a function that makes the dataset" * kept)
+
+
 def _to_blame(trial: Trial, name: str) -> Node | None:
-    """Return the first step that fails a check; None if only the whole dataset can be checked."""
-    if name == "elements":
-        return None
+    """Return the first step that fails a check; None if all steps pass it now."""
     last = trial.make()._node
     limit = trial.settings.limit
     settings = trial.settings._replace(expected=None, at=None, limit=None if limit is None else 20 * limit)
     nodes = list(nodes_of(last))
-    for i, node in enumerate(nodes[:-1]):
+    for i, node in enumerate(nodes):
         try:
             CHECKS[name](Trial(lambda i=i: part(trial.make(), i), settings))  # type: ignore[misc]
         except CheckFailed:
             return node
         except Exception:  # the step cannot run alone, or the check does not apply to it
             continue
-    return last
+    return None
 
 
 def _told(node: Node) -> str:
@@ -204,6 +217,8 @@ _CAUSES |= {("index", "function"): _CAUSES["again", "function"], ("hosts", "func
 _CAUSES |= {("hosts", "source"): _CAUSES["resume", "source"]}
 
 
+_ONCE = "an iterator or generator can be read once: pass a list, or a generator function itself, without calling it"
+_MAKE = "an iterator can be read once: pass its class, or a function that makes it"
 _UNSEEDED = "no seed was given, so each time the dataset is made another one is drawn: pass seed="
 
 
@@ -236,10 +251,24 @@ def _elements(trial: Trial) -> str:
 def _again(trial: Trial) -> str:
     data = trial.make()
     once = data._node.once()
-    if once is not None:
-        raise CheckFailed("the dataset has one pass only", None, "the same elements in every pass", once)
+    remade = trial.make()._node is not data._node
+    if once is not None and not (remade and data._node.no_state() is None):  # a new iterator has a pass of its own
+        failed = CheckFailed("the dataset has one pass only", None, "the same elements in every pass", once)
+        failed.hint = _ONCE if data._node.no_state() is not None else _MAKE
+        raise failed
     trial.follow(data, "in the second pass")
+    if trial.settings.source and trial.complete and once is None:
+        _second_epoch(trial, data)
     return f"{counted(len(trial.elements), 'element')} in 2 passes"
+
+
+def _second_epoch(trial: Trial, data: Dataset[Any]) -> None:
+    """Check that a source returns to its start once a loop over it has ended."""
+    try:
+        trial.follow(again(data), "in the second epoch of one source")
+    except CheckFailed as failed:
+        failed.hint = "the source does not return to its start: reset its position in __iter__ or at its end"
+        raise
 
 
 def _length(trial: Trial) -> str:

@@ -108,15 +108,42 @@ def _of_runs(tried: SourceTrial, names: Sequence[str], expected: Sequence[Any] |
     """Run the checks of `check_resume` on each variant of the source."""
     checked = Checked({}, {})
     for text, make in tried.variants() if names else ():
-        settings = Settings(expected, tried.limit, hosts=tried.hosts)
+        settings = Settings(expected, tried.limit, hosts=tried.hosts, source=True)
         if text:
-            settings = Settings(None, tried.limit, workers=(2,), places=_FEW)
+            settings = Settings(None, tried.limit, workers=(2,), places=_FEW, source=True)
             names = [each for each in names if each in _OF_VARIANTS]
-        found = run_checks(Trial(make, settings), names, "", text)
+        found = run_checks(_trial(make, settings), names, "", text)
         checked.passed = {**found.passed, **checked.passed}
         checked.skipped = {**found.skipped, **checked.skipped}
     checked.skipped = {name: why for name, why in checked.skipped.items() if name not in checked.passed}
     return checked
+
+
+def _trial(make: Callable[[], Dataset[Any]], settings: Settings) -> Trial:
+    """Read the first pass.
+
+    Raises:
+        CheckFailed: There are fewer examples than `len()` says.
+    """
+    try:
+        return Trial(make, settings)
+    except IndexError as error:
+        data = make()
+        if not data._node.indexed or not _is_missing(data, len(data) - 1):
+            raise
+        first = next(i for i in range(len(data)) if _is_missing(data, i))
+        text = f"the source has no example {first}, and len() is {len(data):,}"
+        failed = CheckFailed(text, None, f"{len(data):,} examples", f"{first:,}")
+        failed.check, failed.hint = "length", "len() of the source is not the number of examples that it gives"
+        raise failed from error
+
+
+def _is_missing(data: Dataset[Any], i: int) -> bool:
+    try:
+        data[i]
+    except IndexError:
+        return True
+    return False
 
 
 def _own_check(tried: SourceTrial, name: str, checked: Checked) -> None:
@@ -140,8 +167,8 @@ def _maker(source: Any) -> Callable[..., Dataset[Any]]:
     )
     if makes:
         return lambda **options: _dataset(source(**options))
-    _dataset(source)
-    return lambda: _dataset(source)
+    made = _dataset(source)
+    return (lambda: _dataset(source)) if made._node.once() is None else (lambda: again(made))
 
 
 def _dataset(given: Any) -> Dataset[Any]:

@@ -30,6 +30,7 @@ class Settings(NamedTuple):
         at: The only element before which to resume; None for every one.
         seed: Seed for choosing positions, workers and hosts.
         places: Maximum number of positions at which to resume.
+        source: The dataset is a source under test.
     """
 
     expected: Sequence[Any] | None = None
@@ -39,6 +40,7 @@ class Settings(NamedTuple):
     at: int | None = None
     seed: int = 0
     places: int = 200
+    source: bool = False
 
     def random(self) -> random.Random:
         """Return a generator that makes the same choices in every run."""

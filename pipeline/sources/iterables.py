@@ -54,6 +54,12 @@ class Named(Node):
         return self.name
 
 
+class Passes:
+    """Whether a pass over an iterable has given items: if a later one gives none, the iterable did not start anew."""
+
+    gave = False
+
+
 class OfIterable(Named):
     """An iterable's items, from the start in each epoch, or a generator function's results.
 
@@ -67,7 +73,7 @@ class OfIterable(Named):
 
     def __init__(self, make: Callable[[], Iterator[Any]], name: str, length: int | None) -> None:
         super().__init__(name)
-        self._make, self._length = make, length
+        self._make, self._length, self._passes = make, length, Passes()
 
     def length(self) -> int | None:
         return self._length
@@ -77,7 +83,7 @@ class OfIterable(Named):
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         run.start_runners()
-        return Iterated(self._make, 0 if state is None else whole(state))
+        return Iterated(self._make, 0 if state is None else whole(state), self.name, self._passes)
 
 
 class Iterated(Stream):
@@ -86,10 +92,12 @@ class Iterated(Stream):
     Args:
         make: Returns the iterator from the start.
         count: Number of items to drop.
+        name: The name of the iterable.
+        passes: Its passes.
     """
 
-    def __init__(self, make: Callable[[], Iterator[Any]], count: int) -> None:
-        self._make, self._count = make, count
+    def __init__(self, make: Callable[[], Iterator[Any]], count: int, name: str, passes: Passes) -> None:
+        self._make, self._count, self._name, self._passes = make, count, name, passes
         self._iterator: Any = None
         self._ended = False
         self._error: Exception | None = None
@@ -104,6 +112,8 @@ class Iterated(Stream):
         found = Kept(n, kept, np.empty)
         try:
             self._ended = pump(self._iterator, n, found)
+            if self._ended and not found.count:
+                self._started_anew()
         except OutOfRangeError:
             self._ended = True
         except Exception as error:
@@ -112,8 +122,18 @@ class Iterated(Stream):
                 raise
         if not found.count:
             return None
+        self._passes.gave = True
         first, self._count = self._count, self._count + found.count
         return Block(values_of(found), np.arange(first, self._count))
+
+    def _started_anew(self) -> None:
+        """Raise an error if this pass is empty and an earlier one was not."""
+        if self._passes.gave and not self._count:
+            text = (
+                f"{self._name} gave examples in an earlier loop, and none in this one: an iterable must start anew "
+                "once a loop has ended. Reset its position when it starts or ends"
+            )
+            raise FailedPreconditionError(None, None, text)
 
     def _begun(self) -> Any:
         """Return the iterator after dropping the items before the position."""
@@ -199,7 +219,7 @@ class Once(Iterated):
 
     def __init__(self, given: Iterator[Any], reader: OneReader, name: str) -> None:
         # Call `iter`, as a `for` loop does: some iterators start over or become ready only then.
-        super().__init__(lambda: iter(given), 0)
+        super().__init__(lambda: iter(given), 0, name, Passes())
         self._reader = reader
         reader.begin(self, name)
 
@@ -224,14 +244,15 @@ class OfStateful(Named):
     def __init__(self, given: Any, name: str) -> None:
         super().__init__(name)
         self._given = given
-        self._reader = OneReader()
+        self._reader, self._passes = OneReader(), Passes()
 
     def once(self) -> str | None:
         return f"{self.name} is an iterator" if hasattr(type(self._given), "__next__") else None
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         run.start_runners()
-        return Stateful(self._given, self._reader, self.name, self.once() is not None, state)
+        passes = self._passes if self.once() is None else Passes()
+        return Stateful(self._given, self._reader, self.name, self.once() is not None, state, passes)
 
 
 class Stateful(Iterated):
@@ -240,10 +261,10 @@ class Stateful(Iterated):
     The object's `state_dict` is called once per block, and its result is copied.
     """
 
-    def __init__(self, given: Any, reader: OneReader, name: str, alone: bool, state: Any) -> None:
+    def __init__(self, given: Any, reader: OneReader, name: str, alone: bool, state: Any, passes: Passes) -> None:
         count, inner = (0, None) if state is None else state
-        super().__init__(lambda: iter(given), whole(count))
-        self._given, self._reader, self._alone, self._name = given, reader, alone, name
+        super().__init__(lambda: iter(given), whole(count), name, passes)
+        self._given, self._reader, self._alone = given, reader, alone
         if alone:
             reader.begin(self, name)
         if state is not None:

@@ -175,6 +175,38 @@ def test_the_step_of_a_branch():
     assert found.step.startswith(".map(counted)")
 
 
+def first_ten():
+    calls = itertools.count()
+
+    def negated(number):
+        return number if next(calls) < 10 else -number
+
+    return negated
+
+
+@pytest.mark.parametrize(
+    ("make", "step"),
+    [
+        (lambda f: numbers().map(f).map(double).batch(2), "unknown: one of .map(negated), .map(double)"),
+        (lambda f: numbers().map(f).batch(2), ".map(negated)"),
+        (lambda f: numbers().map(f), ".map(negated)"),
+    ],
+    ids=["two functions", "one function", "last"],
+)
+def test_a_function_that_behaves_when_it_is_called_again(make, step):
+    found = failure(make(first_ten()))
+    assert (found.check, found.step) == ("again", step)
+    assert found.hint == "it remembers something from earlier runs: pass a function that makes the dataset"
+    function = first_ten()
+    assert failure(lambda: make(function)).hint == "it remembers something from earlier runs"
+
+
+def test_another_recipe_each_time_behind_a_function():
+    seeds = itertools.count()
+    found = failure(lambda: numbers().map(double).shuffle(seed=next(seeds)))
+    assert found.step.startswith(".shuffle(...)")
+
+
 def test_a_seed_that_was_not_given():
     found = failure(lambda: numbers().shuffle())
     assert (found.check, found.hint.split(",")[0]) == ("again", "no seed was given")

@@ -101,6 +101,97 @@ def test_items_that_are_made_differently_each_time():
     assert failure(Counts()).check == "again"
 
 
+def test_a_length_above_the_last_item():
+    class Shorter(Items):
+        def __getitem__(self, i):
+            return range(4)[i]
+
+    found = failure(Shorter)
+    assert (found.check, found.expected, found.got) == ("length", "6 examples", "4")
+    assert found.when == "the source has no example 4, and len() is 6"
+
+
+def test_an_index_error_within_an_item():
+    class Broken(Items):
+        def __getitem__(self, i):
+            return [0, 1, 2, 3, 4, 5][i + 3 * (i == 3)]
+
+    with pytest.raises(IndexError):
+        check_source(Broken)
+
+
+def test_an_iterable_that_does_not_start_anew():
+    class Stays(Stateful):
+        def __iter__(self):
+            while self.at < self.n:
+                self.at += 1
+                yield self.at
+
+        def load_state_dict(self, state):
+            self.at = state["at"]
+
+    found = failure(Stays)
+    assert (found.check, found.element, found.expected) == ("again", 0, "1")
+    assert found.when == "cannot be made in the second epoch of one source"
+    assert "reset its position in __iter__ or at its end" in found.hint
+
+
+def test_an_iterable_whose_second_epoch_is_shorter():
+    class Shrinks:
+        n = 5
+
+        def __iter__(self):
+            yield from range(self.n)
+            self.n -= 1
+
+    found = failure(Shrinks)
+    assert (found.check, found.element, found.when) == ("again", 4, "is missing in the second epoch of one source")
+
+
+class Reader:
+    """An iterator with a state."""
+
+    at = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.at == 5:
+            raise StopIteration
+        self.at += 1
+        return self.at
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+def test_an_iterator_that_forgets_its_position():
+    class Forgets(Reader):
+        def load_state_dict(self, state):
+            pass
+
+    assert failure(Forgets).check == "resume"
+
+
+@pytest.mark.parametrize(
+    ("source", "remedy"),
+    [
+        (lambda: (i for i in range(5)), "pass a list, or a generator function itself"),
+        (lambda: iter([1, 2]), "pass a list, or a generator function itself"),
+        (Reader(), "pass its class, or a function that makes it"),
+    ],
+    ids=["generator", "iterator", "object"],
+)
+def test_sources_of_one_pass(source, remedy):
+    found = failure(source)
+    assert (found.check, found.when) == ("again", "the dataset has one pass only")
+    assert remedy in found.hint
+
+
 def test_an_iterable_that_goes_on_where_it_was():
     class GoesOn:
         def __init__(self):

@@ -113,6 +113,33 @@ def test_sound_sources(source):
     }
 
 
+class Reader:
+    """An iterator with a state. It does not start anew."""
+
+    at = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.at == 7:
+            raise StopIteration
+        self.at += 1
+        return self.at
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+def test_an_iterator_is_compared_with_another_of_its_class():
+    checked = check_source(Reader)
+    assert (checked.passed["again"], checked.passed["resume"]) == ("7 elements in 2 passes", "at 8 positions")
+    assert "again" in check_resume(lambda: pipeline.dataset(Reader()).map(abs).batch(2)).passed
+
+
 def test_a_source_with_all_options():
     def rows(num_epochs=1, shuffle=False, seed=None, shard=None):
         return pipeline.arrays(np.arange(9), num_epochs=num_epochs, shuffle=shuffle, seed=seed, shard=shard)

@@ -75,6 +75,65 @@ def test_a_queue_whose_get_must_be_awaited_is_not_read_by_iter():
         pipeline.dataset(asyncio.Queue())
 
 
+class Drained:
+    """An iterable that does not start anew."""
+
+    def __init__(self):
+        self.left = [3, 2, 1]
+
+    def __iter__(self):
+        while self.left:
+            yield self.left.pop()
+
+
+class DrainedWithState(Drained):
+    def state_dict(self):
+        return {"left": [*self.left]}
+
+    def load_state_dict(self, state):
+        self.left = [*state["left"]]
+
+
+def drained_function():
+    left = iter([1, 2, 3])
+
+    def more():
+        yield from left
+
+    return more
+
+
+@pytest.mark.parametrize("make", [Drained, DrainedWithState, drained_function])
+def test_a_later_epoch_is_not_empty_in_silence(make):
+    empty = "gave examples in an earlier loop, and none in this one: an iterable must start anew"
+    data = pipeline.dataset(make())
+    assert list(data) == [1, 2, 3]
+    for again in (data, data.epoch(1), data.batch(2)):
+        with pytest.raises(pipeline.FailedPreconditionError, match=empty):
+            list(again)
+    with pytest.raises(pipeline.FailedPreconditionError, match=empty):
+        list(pipeline.dataset(make()).repeat(2))
+
+
+def test_a_generator_function_without_items_is_no_mistake():
+    def nothing():
+        yield from ()
+
+    data = pipeline.dataset(nothing)
+    assert list(data) == list(data) == list(data.repeat(2)) == []
+
+
+def test_a_resume_at_the_end_is_no_empty_epoch():
+    source = DrainedWithState()
+    data = pipeline.dataset(source)
+    with iter(data) as iterator:
+        assert list(iterator) == [1, 2, 3]
+        state = iterator.state_dict()
+    with iter(data) as iterator:
+        iterator.load_state_dict(state)
+        assert list(iterator) == []
+
+
 class BeginsAnew:
     """An iterator ready only after `iter`; each `iter` restarts it."""
 

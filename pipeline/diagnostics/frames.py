@@ -42,10 +42,12 @@ def warn(text: str) -> None:
     warnings.warn(text, RuntimeWarning, stacklevel=level)
 
 
-def tell(log: logging.Logger, text: str) -> None:
-    """Log a warning; or show it, if the program has no handler for it."""
+def tell(log: logging.Logger, text: str, place: Place | None = None) -> None:
+    """Log a warning; or show it, if the program has no handler for it: at `place`, or at the user's line."""
     if is_heard(log):
         log.warning("%s", text, stacklevel=2)
+    elif place is not None:
+        warnings.warn_explicit(text, RuntimeWarning, *place)
     else:
         warn(text)
 

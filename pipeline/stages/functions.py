@@ -87,9 +87,9 @@ class Each(OneForOne):
         self._own_seed = None if calls.seed is None else Seed(calls.seed, kind)
         self._seed = self._own_seed or nearest_seed(source) or Seed(None, kind)
         self._number = functions_below(source)
-        self.watch = Watch(kind, self.name, function, source.lends())
         self.chosen = Chosen()
         super().__init__(source)
+        self.watch = Watch(kind, self.name, function, source.lends(), self.made_at)
 
     def indexed_over(self, source: Node) -> bool:
         return self.one_to_one and source.indexed

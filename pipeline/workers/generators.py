@@ -14,6 +14,8 @@ import ctypes
 import os
 import random
 import sys
+import threading
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 from pipeline._calls import fill_words
 from pipeline.diagnostics.frames import tell
 from pipeline.logs import logger
-from pipeline.workers.held_generators import Held, held_generators
+from pipeline.workers.held_generators import Held, held_generators, names_library
 
 _WORDS = 624  # words in a Mersenne Twister
 
@@ -39,10 +41,12 @@ class _Generator:
 
     Attributes:
         name: Its public name.
+        library: The module that has it.
         salt: Separates the generators: with equal words they would draw equal numbers.
     """
 
     name: str
+    library: str
     salt: int
 
     def seed(self, key: int) -> None:
@@ -59,7 +63,7 @@ class _Generator:
 
 
 class _Python(_Generator):
-    name, salt = "Python's random", 0x243F6A8885A308D3
+    name, library, salt = "Python's random", "random", 0x243F6A8885A308D3
 
     def __init__(self) -> None:
         self._mine: Any = random._inst
@@ -80,7 +84,7 @@ class _Python(_Generator):
 
 
 class _NumPy(_Generator):
-    name, salt = "NumPy's np.random", 0x13198A2E03707344
+    name, library, salt = "NumPy's np.random", "numpy.random", 0x13198A2E03707344
 
     def __init__(self) -> None:
         self._numpy: Any = np.random  # imported lazily: costs 10 ms
@@ -112,7 +116,7 @@ class _NumPy(_Generator):
 
 
 class _Torch(_Generator):
-    name, salt = "torch's default generator", 0xA4093822299F31D0
+    name, library, salt = "torch's default generator", "torch", 0xA4093822299F31D0
 
     def __init__(self, torch: Any) -> None:
         self._mine = torch.default_generator
@@ -214,6 +218,7 @@ class _Before(NamedTuple):
     held: list[tuple[Held, Any]]
     example: Any
     parts: list[tuple[Any, bytes | None]]
+    alone: bool  # True if no other thread can draw meanwhile
 
 
 class Watch:
@@ -226,13 +231,16 @@ class Watch:
         kind, name: The step, such as "map", and the function's name.
         function: The function.
         lent: True if it gets the user's own objects, such as a list's items.
+        place: The user's line with the step.
 
     Attributes:
         due: True if it has not been checked yet.
     """
 
-    def __init__(self, kind: str, name: str, function: Any, lent: bool = False) -> None:
-        self._lent, self._searched = lent, False
+    def __init__(
+        self, kind: str, name: str, function: Any, lent: bool = False, place: tuple[str, int] | None = None
+    ) -> None:
+        self._lent, self._place, self._searched = lent, place, False
         self._kind, self._name, self._function = kind, name, function
         inner = getattr(function, "func", function)  # for a partial
         self._code = getattr(inner, "__code__", type(inner))
@@ -247,7 +255,7 @@ class Watch:
         self.due = False
         states = [(each, each.state()) for each in _here.generators(every=False)]
         held = [(each, each.state()) for each in held_generators(self._function)]
-        return _Before(states, held, example, _parts(example) if self._lent else [])
+        return _Before(states, held, example, _parts(example) if self._lent else [], _is_alone())
 
     def leave(self) -> None:
         """Report the function if copies of its generators go to other processes with it."""
@@ -256,43 +264,60 @@ class Watch:
         self._searched = True
         held = held_generators(self._function)
         if held:
-            _told.add(self._code)
-            names = " and ".join(each.name for each in held)
-            tell(
-                _log,
-                f"{self._kind}({self._name}) has its own generator {names}: each process draws from its own copy, "
-                "usually the same numbers, and a resume repeats them. Draw from pipeline.example_rng()",
+            self._tell(
+                f"{self._step()} has its own generator {_listed(held)}: each process draws from its own copy, "
+                "usually the same numbers, and a resume repeats them. Draw from pipeline.example_rng()"
             )
 
     def end(self, found: _Before) -> None:
         """Report the function if it has changed them."""
-        if self._lent and _are_changed(found.parts, _parts(found.example)) and self._code not in _told:
-            _told.add(self._code)
-            tell(
-                _log,
-                f"{self._kind}({self._name}) changes its argument, which is yours: the next epoch gets the changed "
-                "one. Return a new array",
+        if self._lent and _are_changed(found.parts, _parts(found.example)):
+            self._tell(
+                f"{self._step()} changes its argument, which is yours: the next epoch gets the changed one. "
+                "Return a new array"
             )
         before = found.states
-        used = [each.name for each, state in before if each.state() != state]
+        used = [each for each, state in before if each.state() != state]
         # The function's first call may have imported NumPy's, which is loaded lazily.
-        used += [each.name for each in _here.generators(every=False)[len(before) :] if not each.is_new()]
-        if used and self._code not in _told:
-            _told.add(self._code)
-            tell(
-                _log,
-                f"{self._kind}({self._name}) uses {' and '.join(used)}, which your whole process shares. Its numbers "
-                "will differ after a resume, and in every run with threads. Draw from pipeline.example_rng(), or use "
-                "workers=pipeline.processes(n), which seeds the shared generators for each example",
+        used += [each for each in _here.generators(every=False)[len(before) :] if not each.is_new()]
+        if used:
+            self._tell_used(used, found.alone and _is_alone())
+        held = [each for each, state in found.held if each.state() != state]
+        if held:
+            self._tell(
+                f"{self._step()} draws from its own generator {_listed(held)}: its numbers differ after a resume, "
+                "and in every run with threads. Draw from pipeline.example_rng()"
             )
-        held = [each.name for each, state in found.held if each.state() != state]
-        if held and self._code not in _told:
+
+    def _tell_used(self, used: list[_Generator], alone: bool) -> None:
+        named = [each for each in used if alone or names_library(self._function, each.library)]
+        if named:
+            text = f"{self._step()} uses {_listed(named)}, which your whole process shares. Its numbers"
+        else:
+            was = "was" if len(used) == 1 else "were"
+            text = f"{_listed(used)} {was} used while {self._step()} ran, by it or by another thread. If by it, its"
+            text += " numbers"
+        self._tell(
+            f"{text} may differ after a resume, and in every run with threads. Draw from pipeline.example_rng(), or "
+            "use workers=pipeline.processes(n), which seeds the shared generators for each example"
+        )
+
+    def _step(self) -> str:
+        return f"{self._kind}({self._name})"
+
+    def _tell(self, text: str) -> None:
+        """Tell about the function, once."""
+        if self._code not in _told:
             _told.add(self._code)
-            tell(
-                _log,
-                f"{self._kind}({self._name}) draws from its own generator {' and '.join(held)}: its numbers differ "
-                "after a resume, and in every run with threads. Draw from pipeline.example_rng()",
-            )
+            tell(_log, text, self._place)
+
+
+def _is_alone() -> bool:
+    return threading.active_count() == 1
+
+
+def _listed(generators: Sequence[_Generator | Held]) -> str:
+    return " and ".join(each.name for each in generators)
 
 
 UNWATCHED = Watch("", "", None)

@@ -61,6 +61,34 @@ def held_generators(function: Any) -> list[Held]:
     return list(found.values())
 
 
+def names_library(function: Any, library: str) -> bool:
+    """Return whether a function, or one that it calls in its module, names a library or something in it."""
+    codes = list[CodeType]()
+    values = [value for _, value in _references(function, codes)]
+    parts = [part for value in (function, *values) for _, part in (("", value), *_parts("", value))]
+    if any(_is_in(_home(part), library) for part in parts):
+        return True
+    names = set().union(*(_names(code) for code in codes))
+    top, _, attribute = library.partition(".")
+    if attribute:  # such as np.random
+        return attribute in names and (top in names or any(_home(part) == top for part in parts))
+    imported = {each.argval for code in codes for each in dis.get_instructions(code) if each.opname == "IMPORT_NAME"}
+    return any(_is_in(name, library) for name in imported)
+
+
+def _is_in(name: str, library: str) -> bool:
+    return name == library or name.startswith(f"{library}.")
+
+
+def _home(value: Any) -> str:
+    """Return the name of a module, or of the module that has a function or method."""
+    if type(value) is ModuleType:
+        return value.__name__
+    if type(value) in (BuiltinFunctionType, MethodType) and type(value.__self__) is not ModuleType:
+        return type(value.__self__).__module__
+    return value.__module__ or "" if type(value) in (FunctionType, BuiltinFunctionType) else ""
+
+
 def _kinds() -> tuple[type, ...]:
     """Return the classes of generators in the imported libraries."""
     found: list[type] = [random.Random]

@@ -4,12 +4,14 @@ import functools
 import itertools
 import multiprocessing
 import random
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
 import worker_functions as functions
-from helpers import run_script
+from helpers import LIMIT, run_script
 
 import pipeline
 
@@ -140,3 +142,53 @@ def test_copies_of_a_generator_in_processes_are_reported_once(function, name, ca
     (text,) = caplog.messages
     assert text.startswith(f"map({name}")
     assert "each process draws from its own copy, usually the same numbers, and a resume repeats them" in text
+
+
+OTHER_THREAD = """
+import random
+import threading
+
+import numpy as np
+import pipeline
+
+def pure(number):
+    ran.set()
+    assert drawn.wait(60)
+    return np.sqrt(number)
+
+def noisy(number):
+    ran.set()
+    assert drawn.wait(60)
+    return {draw}
+
+def draw():
+    assert ran.wait(60)
+    random.random()
+    drawn.set()
+
+ran, drawn = threading.Event(), threading.Event()
+thread = threading.Thread(target=draw)
+thread.start()
+data = pipeline.dataset(range(9)).map({function}, workers={workers})  # here
+list(data)
+thread.join()
+"""
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+@pytest.mark.parametrize(
+    ("function", "draw", "text"),
+    [
+        ("pure", "0", "Python's random was used while map(pure) ran, by it or by another thread. If by it, its"),
+        ("noisy", "random.random()", "map(noisy) uses Python's random, which your whole process shares. Its numbers"),
+        ("noisy", "0 * np.random.rand()", "map(noisy) uses NumPy's np.random, which your whole process shares. Its"),
+    ],
+    ids=["pure", "python", "numpy"],
+)
+def test_a_function_is_not_accused_of_what_another_thread_draws(function, draw, text, workers, tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(OTHER_THREAD.format(function=function, draw=draw, workers=workers))
+    told = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=LIMIT, check=True).stderr
+    line = path.read_text().partition("# here")[0].count("\n") + 1
+    assert told.startswith(f"{path}:{line}: RuntimeWarning: {text}")
+    assert told.count("RuntimeWarning") == 1

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 def count(number: int, what: str) -> str:
     """Return "1 thread", "1,000 threads"."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Return "a", "a and b", "a, b and c"."""
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def named(error: BaseException) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pipeline.diagnostics.wording import count
+from pipeline.diagnostics.wording import count, listed
 from pipeline.reports.facts import (
     ALWAYS,
     COMPUTES,
@@ -91,7 +91,7 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
     if share < MOSTLY * thread.busy and (brief or thread.compiled):
         together = ", and all are compiled" if thread.compiled else ""
         cause = f"{NO_STEP}{together}: {_by_size(thread)}"
-        return Remedy(slow, slow.kind, cause, _for_all(thread))
+        return Remedy(slow, slow.kind, cause, _for_all(report, thread))
     cause = f"Bottleneck: `{slow.name}` ({share:.0%} of the time{brief or does})"
     if brief and (calls(slow) or can_move(slow)):
         return _of_brief(report, slow, thread, cause)
@@ -132,10 +132,10 @@ def _by_size(thread: Thread) -> str:
     return ", ".join(f"`{each.name}` {taken(each):.0%}" for each in longest)
 
 
-def _for_all(thread: Thread) -> str:
+def _for_all(report: Report, thread: Thread) -> str:
     """Return the advice for a thread of short steps."""
     mapped = thread.step("map")
-    if mapped is not None:
+    if mapped is not None and not called(report, mapped)[1]:
         return _whole_batches(mapped, thread)
     source = next((each for each in thread.parts if each.settings.get("source") in OF_USERS), None)
     if source is not None:
@@ -188,10 +188,14 @@ def _as_it_is(slow: Stage, does: str) -> str:
     if slow.kind == "source" and not can_move(slow):
         if does == WAITS:
             return "Faster storage or a local copy of its files would help"
-        if slow.settings.get("source") == "csv":
-            return "Read fewer columns (`columns=`), or convert the files to Parquet"
-        return "It would help to read less, such as fewer columns, or another file format"
-    return LESS_WORK if calls(slow) or can_move(slow) else "It is compiled; to go faster, drop unused fields before it"
+        if slow.settings.get("source") in ("csv", "jsonl"):
+            return "Try Parquet: `pipeline.parquet(path)`"
+        return "It would help to read less, such as fewer columns"
+    if calls(slow) or can_move(slow):
+        return LESS_WORK
+    if slow.settings.get("call") == "unbatch":
+        return "It is compiled; to go faster, leave out `unbatch` if the batches fit"
+    return "It is compiled; to go faster, drop unused fields before it"
 
 
 def _in_workers(slow: Stage, cause: str, offer: Offer, does: str) -> Remedy:
@@ -257,6 +261,8 @@ def of_workers(report: Report, slow: Stage, thread: Thread, behind: float, consu
     cause = f"Bottleneck: `{slow.name}` ({count(now, 'worker')}, {busy:.0%} busy{does}{'' if auto else brief})"
     if auto:
         return _of_auto(report, slow, cause)
+    if moves_much(report, slow):
+        return _of_moving(slow)
     if brief:
         return _of_brief(report, slow, thread, cause)
     turns = does == COMPUTES and holds_gil(report, made_by(slow), used)
@@ -266,14 +272,42 @@ def of_workers(report: Report, slow: Stage, thread: Thread, behind: float, consu
     if busy < ALWAYS and not turns and (others := [each for each in all_before(report, slow) if has_workers(each)]):
         return _behind_others(report, slow, others[0], thread, cause)
     if busy < MOSTLY and not turns:
-        why, advice = _why_idle(report, slow)
-        return Remedy(slow, "function", cause, advice, why=why)
+        why = "they wait for the slowest, as examples take unequal time"
+        sure = taken(slow) > MOSTLY * thread.busy  # the thread waits for them, not for a processor
+        return Remedy(slow, "function", cause, "If any order will do, pass `ordered=False`", why=why, sure=sure)
+    if does == WAITS and (peers := _peers(report, slow, thread)):
+        return _of_peers(report, slow, peers, thread, behind, consumer)
     limit, apart = needed(thread, behind, consumer, slow), _apart(report, taken(slow))
     offer = more_workers(report, slow, now, work, now * taken(slow) if apart else now, limit, does, apart)
     if offer.most < WORTH:
         return Remedy(slow, "function", cause, LESS_WORK, why=_why_no_more(report, does))
     why = f"its {now} threads take turns at Python's lock (GIL)" if offer.turns else ""
-    return _in_workers(slow, cause, offer, does)._replace(why=why)
+    sure = does == WAITS or (
+        offer.turns and report.lock is not None
+    )  # a busy machine does not change who holds the GIL
+    return _in_workers(slow, cause, offer, does)._replace(why=why, sure=sure)
+
+
+def _peers(report: Report, slow: Stage, thread: Thread) -> list[Stage]:
+    """Return the steps of a thread whose workers are always busy with waiting, in order; none if there is but one."""
+    busy = [each for each in thread.parts if has_workers(each) and (each.busy or 0.0) >= ALWAYS]
+    found = [each for each in busy if each is slow or does_in_workers(report, each) == WAITS]
+    equal = all(each.threads == slow.threads and made_by(each) == made_by(slow) for each in found)
+    return sorted(found, key=report.stages.index) if len(found) > 1 and equal else []
+
+
+def _of_peers(
+    report: Report, slow: Stage, peers: list[Stage], thread: Thread, behind: float, consumer: float
+) -> Remedy:
+    """Return the remedy for several steps that need more workers at once."""
+    others = thread._replace(parts=[each for each in thread.parts if each not in peers])
+    now, limit = slow.threads, needed(others, behind, consumer)
+    offer = more_workers(report, slow, now, now * (slow.busy or 0.0), now, limit, WAITS)
+    names, shares = listed(f"`{each.name}`" for each in peers), listed(f"{each.busy:.0%}" for each in peers)
+    cause = f"Bottleneck: {names} ({count(now, 'worker')} each, {shares} busy{WAITS})"
+    both = "both" if len(peers) == 2 else "all"
+    remedy = _in_workers(slow, cause, offer, WAITS)
+    return remedy._replace(advice=f"{remedy.advice} for {both}")
 
 
 def _of_auto(report: Report, slow: Stage, cause: str) -> Remedy:
@@ -296,17 +330,26 @@ def _behind_others(report: Report, slow: Stage, other: Stage, thread: Thread, ca
     return Remedy(slow, "function", cause, advice, why=why)
 
 
-def _why_idle(report: Report, slow: Stage) -> tuple[str, str]:
-    """Return why a thread waits for workers although they are mostly idle, and the advice."""
-    sent, received = slow.settings.get("moved", (0, 0))
+def moves_much(report: Report, slow: Stage) -> bool:
+    """Return whether processes are idle because a thread sends their inputs, or takes out their results."""
+    if made_by(slow) in ("", "pipeline.threads") or (slow.busy or 0.0) >= MOSTLY or taken(slow) < OFTEN:
+        return False
     short = (slow.busy or 0.0) * slow.threads < _QUICK * slow.rate
-    least = (_MUCH_OF_SHORT if short else _MUCH) * (slow.age_s or report.seconds)
-    if made_by(slow) == "pipeline.threads" or sent + received < least:
-        unequal = "they wait for the slowest, as examples take unequal time"
-        return unequal, "If any order will do, pass `ordered=False`"
+    least = _MUCH_OF_SHORT if short else _MUCH
+    return sum(slow.settings.get("moved", (0, 0))) >= least * (slow.age_s or report.seconds)
+
+
+def _of_moving(slow: Stage) -> Remedy:
+    """Return the remedy for processes whose inputs or results are large; a busy machine does not change it."""
+    sent, received = slow.settings["moved"]
+    size = max(sent, received) / max(slow.elements, 1)
+    amount = f"{figure(size / 1e6)} MB" if size >= 1e6 else f"{figure(size / 1e3)} kB"
+    how = f"`{slow.name}` ({count(slow.threads, 'worker')}, {slow.busy or 0.0:.0%} busy; {amount} at a time)"
     if sent > received:
-        return "its inputs take long to send", "Send less, such as file names, and read in the function"
-    return "its results take long to come back", "Return less, or smaller dtypes"
+        advice = "Send less, such as file names, or leave out `workers=`"
+        return Remedy(slow, "function", f"Bottleneck: sending inputs to {how}", advice, sure=True)
+    advice = "Return less, such as smaller dtypes, or leave out `workers=`"
+    return Remedy(slow, "function", f"Bottleneck: copying the results of {how}", advice, sure=True)
 
 
 def _why_no_more(report: Report, how: str) -> str:

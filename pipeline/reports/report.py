@@ -57,7 +57,7 @@ class Report:
         wanted = min(wanted, self.processors)
         if self.seconds < 1 or wanted - had <= max(_HALF, _STARVED * wanted):
             return ""
-        return f"Other programs took processor time: yours had {had:.1f} of the {wanted:.1f} processors it needed."
+        return f"Other programs took processor time: your threads waited {wanted - had:.1f} s per second for it."
 
     def stage(self, number: int) -> Stage:
         """Return the stage with this `id`; KeyError if there is none."""

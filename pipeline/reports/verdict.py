@@ -16,6 +16,7 @@ from pipeline.reports.advice import (
     OFTEN,
     Remedy,
     by_turns,
+    moves_much,
     of_serial,
     of_workers,
     too_small,
@@ -30,7 +31,7 @@ from pipeline.reports.facts import (
     thread_behind,
 )
 from pipeline.reports.model import Stage, Verdict
-from pipeline.reports.offers import between
+from pipeline.reports.offers import WORTH, between
 from pipeline.reports.report import NO_EXAMPLE, Report
 
 _OVERLAP = 1.05  # sum of shares: more means that a thread waited for the GIL, not for room
@@ -113,10 +114,15 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
                 return by_turns(ahead, consumer, empty, room)
             if ahead.rate * _SMALL > 1:
                 return too_small(ahead)
-        thread = thread_behind(report, ahead, 1 - room)
+        beyond = thread_behind(report, ahead, 1 - room)
+        alone = thread.own + beyond.own + consumer  # the share of the time that one thread would need
+        if busiest is None and not beyond.inputs and ahead.rate * _SMALL > 1 and alone * WORTH < 1:
+            return too_small(ahead)
+        thread = beyond
     if not thread.parts:
         return _consumer(loop, consumer)
-    slow = busiest if busiest in thread.parts else max(thread.parts, key=taken)
+    moving = [each for each in thread.parts if moves_much(report, each)]
+    slow = busiest if busiest in thread.parts else max(moving or thread.parts, key=taken)
     return (of_workers if has_workers(slow) else of_serial)(report, slow, thread, behind, consumer)
 
 

@@ -237,7 +237,7 @@ def test_waiting_for_a_processor_is_reported():
     starved = Stage(1, "function", "decode", threads=3, cpu=1.1, wanted=2.6)
     others = Stage(2, "loop", "examples", cpu=0.1, wanted=0.1), Stage(3, "queue", "unknown")
     noted = " ".join(str(Report(2.0, True, (starved, *others), (), 2)).split())
-    assert "Other programs took processor time: yours had 1.2 of the 2.0 processors it needed." in noted
+    assert "Other programs took processor time: your threads waited 0.8 s per second for it." in noted
     enough = dataclasses.replace(starved, cpu=1.8)
     little = dataclasses.replace(starved, cpu=0.1, wanted=0.5)
     for report in (Report(2.0, True, (enough, *others), (), 2), Report(2.0, True, (little,), (), 2)):

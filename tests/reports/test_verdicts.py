@@ -256,7 +256,7 @@ def test_no_more_than_64_workers():
 
 
 def test_a_run_that_other_programs_starve_gets_no_promise():
-    begins = "Other programs took processor time: yours had 0.2 of the 1.2 processors it needed. Bottleneck: "
+    begins = "Other programs took processor time: your threads waited 1.0 s per second for it. Bottleneck: "
     got = verdict(part(2, "decode", 0.9, wanted=1.2, cpu=0.2), waits_in=0.9, lock=0.1)
     assert got.text == f"{begins}`decode` (90% of the time). Measure again while the processors are free."
     assert (got.knob, got.gain, got.least) == (None, None, None)
@@ -345,7 +345,7 @@ def test_a_source_behind_prefetch():
     ("wanted", "said"),
     [
         (0.1, "waiting for I/O). Faster storage or a local copy of its files would help."),
-        (1.0, "computing). Read fewer columns (`columns=`), or convert the files to Parquet."),
+        (1.0, "computing). Try Parquet: `pipeline.parquet(path)`."),
     ],
     ids=["waits", "computes"],
 )
@@ -459,8 +459,9 @@ def test_workers_whose_results_take_long():
     settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (1_000, 10**9)}
     pooled = {"settings": settings, "threads": 2}
     got = verdict(part(1, "decode", 0.4, **pooled), waits_in=0.95)
-    assert got.text.endswith(
-        "(2 workers, 40% busy); its results take long to come back. Return less, or smaller dtypes."
+    assert got.text == (
+        "Bottleneck: copying the results of `decode` (2 workers, 40% busy; 1.1 MB at a time). Return less, such as "
+        "smaller dtypes, or leave out `workers=`."
     )
     settings["made_by"] = "pipeline.threads"
     got = verdict(part(1, "decode", 0.4, **pooled), waits_in=0.95)
@@ -470,7 +471,7 @@ def test_workers_whose_results_take_long():
 def test_short_calls_whose_inputs_take_long():
     settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (10**8, 1_000)}
     short = replace(part(1, "decode", 0.4, settings=settings, threads=2), rate=650.0)
-    assert "its inputs take long to send" in verdict(short, waits_in=0.95).text
+    assert "sending inputs to `decode` (2 workers, 40% busy; 105 kB at a time)" in verdict(short, waits_in=0.95).text
 
 
 def test_processes_that_wait_for_the_slowest():
@@ -481,10 +482,68 @@ def test_processes_that_wait_for_the_slowest():
 
 def test_workers_whose_inputs_take_long():
     settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (10**9, 1_000)}
-    got = verdict(part(1, "decode", 0.4, settings=settings, threads=2), waits_in=0.95)
-    assert got.text.endswith(
-        "(2 workers, 40% busy); its inputs take long to send. Send less, such as file names, and read in the function."
+    given = replace(part(1, "decode", 0.45, settings=settings, threads=2), busy=0.07)
+    source = part(2, "read", 0.5, "source", settings={"source": "callable"}, wanted=1.7, cpu=0.1)
+    for stages in ([given], [source, given]):  # also on a busy machine, and behind a source that takes longer
+        got = verdict(*stages, waits_in=0.95)
+        assert got.text.removeprefix(got.starved).lstrip() == (
+            "Bottleneck: sending inputs to `decode` (2 workers, 7% busy; 1.1 MB at a time). Send less, such as file "
+            "names, or leave out `workers=`."
+        )
+    assert got.starved
+
+
+def test_unequal_examples_on_a_busy_machine():
+    """Idle workers are as idle on a machine that is free."""
+    other = part(2, "read", 0.1, "source", wanted=1.7, cpu=0.1)
+    got = verdict(other, crew(1, "load", 0.23, workers=16, taken=0.85), waits_in=0.95)
+    assert got.starved
+    assert got.advice == "If any order will do, pass `ordered=False`."
+
+
+def test_threads_that_hold_the_lock_on_a_busy_machine():
+    pooled = {"settings": THREADS, "threads": 4, "wanted": 2.0, "cpu": 0.9}
+    got = verdict(part(1, "parse", 0.98, **pooled), waits_in=0.98, lock=0.95, processors=2)
+    assert got.starved
+    assert got.advice == "Try `workers=pipeline.processes(2)`."
+
+
+def test_two_functions_that_wait_get_more_workers_at_once():
+    first, last = crew(1, "load", 0.98, taken=0.1), crew(2, "augment", 0.97)
+    got = verdict(first, last, prefetch(3, waits_in=0.99, wanted=0.01), waits_in=0.99, lock=0.1)
+    assert (got.stage, got.knob, got.value) == (1, "workers", 16)
+    assert got.text == (
+        "Bottleneck: `load` and `augment` (4 workers each, 98% and 97% busy, waiting for I/O). Try `workers=16` for "
+        "both: up to 4 times as fast, unless they wait for one lock, disk or server."
     )
+
+
+def test_a_prefetch_that_takes_longer_than_all_steps():
+    """In one thread they would take 79% of the time, also on a busy machine."""
+    ahead = replace(prefetch(3, waits_in=0.84, waits_out=0.1), rate=32_000.0, cpu=0.5, wanted=1.1)
+    got = verdict(part(1, "arrays", 0.2, "source"), part(2, "shuffle(9)", 0.5, "step"), ahead, waits_in=0.93)
+    assert got.starved
+    assert got.advice == "Leave out `.prefetch(2)`, or make larger batches."
+
+
+def test_a_source_of_text_that_computes():
+    given = part(1, "jsonl", 0.95, "source", settings={"source": "jsonl"})
+    got = verdict(given, prefetch(2, waits_in=0.95, wanted=1.0), waits_in=0.95)
+    assert got.advice == "Try Parquet: `pipeline.parquet(path)`."
+
+
+def test_a_function_of_whole_batches_is_not_told_to_become_one():
+    batches = part(2, "batch(32)", 0.35, "step", settings={"unit": "batches", "call": "batch"})
+    scale = replace(part(3, "scale", 0.22, settings={"call": "map"}), rate=1e5)
+    numbers = replace(part(1, "range", 0.23, "source", settings={"source": "iterable"}), rate=1e6)
+    got = verdict(numbers, replace(batches, rate=1e5), scale, waits_in=0.93)
+    assert got.advice == "To go faster, pass arrays (`pipeline.arrays(x)`) instead of single examples."
+
+
+def test_unbatch_is_not_told_to_drop_fields():
+    given = part(1, "unbatch", 0.97, "step", settings={"call": "unbatch"})
+    got = verdict(given, prefetch(2, waits_in=0.97, wanted=0.1), waits_in=0.97)
+    assert got.advice == "It is compiled; to go faster, leave out `unbatch` if the batches fit."
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(5.0, "Let it run for 10 s or more"), (30.0, "found no better number")])

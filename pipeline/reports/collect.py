@@ -12,6 +12,7 @@ from pipeline.diagnostics.earlier import LONG, with_earlier
 from pipeline.diagnostics.live import LoopFacts, PartFacts
 from pipeline.diagnostics.starts import without_start
 from pipeline.diagnostics.workers import WorkerGroup
+from pipeline.reports.first import with_open_calls
 from pipeline.reports.looks import Counts, Look, look
 from pipeline.reports.model import Edge, Level, Progress, Stage, Tank, Verdict
 from pipeline.reports.report import Report
@@ -111,6 +112,7 @@ class _Collector:
             processors(),
             (self.looks[-1].held - self.looks[0].held) / probed if probed else None,
         )
+        report = with_open_calls(report)
         return dataclasses.replace(report, verdicts=tuple(self._verdicts(report)))
 
     def _drop_ended(self) -> None:
@@ -131,10 +133,10 @@ class _Collector:
         ]
 
     def _judged(self) -> list[int]:
-        """Return all running iterators, or if there are none the longest one."""
+        """Return all running iterators, or if there are none the longest one, or else all."""
         running = self._running()
         ended = {number: facts.times.age() for number, facts in self.loops.items() if facts.times.begun_at is not None}
-        return running or sorted(ended, key=lambda number: (ended[number], number))[-1:]
+        return running or sorted(ended, key=lambda number: (ended[number], number))[-1:] or [*self.loops]
 
     def _running(self) -> list[int]:
         return [number for number, facts in self.loops.items() if facts.state == "running"]

@@ -29,7 +29,7 @@ class Report:
         edges: The known edges between stages.
         processors: How many processors this process may use.
         lock: Share of the window with the GIL held by some thread; None without a monitor.
-        verdicts: One per started loop.
+        verdicts: One per running loop; without one, the longest ended loop's, or one per loop that has not begun.
     """
 
     seconds: float
@@ -98,8 +98,6 @@ class Report:
         if not self.stages:
             return NOTHING
         texts = [wrapped(verdict.text) for verdict in self.verdicts]
-        if not texts and any(stage.kind == "loop" and stage.state == "not started" for stage in self.stages):
-            texts = [f"{NO_EXAMPLE}."]
         starved = [wrapped(self.starved)] if self.starved and not texts else []  # verdicts begin with it
         return "\n".join([*texts, *[""] * bool(texts), *brief(self.stages, self.edges), *starved])
 

@@ -30,9 +30,10 @@ from pipeline.reports.facts import (
     taken,
     thread_behind,
 )
+from pipeline.reports.first import first_awaited
 from pipeline.reports.model import Stage, Verdict
 from pipeline.reports.offers import WORTH, between
-from pipeline.reports.report import NO_EXAMPLE, Report
+from pipeline.reports.report import Report
 
 _OVERLAP = 1.05  # sum of shares: more means that a thread waited for the GIL, not for room
 _SLOWER = 1.25  # a read-ahead thread that takes that much longer than the loop needs workers, not room
@@ -40,9 +41,8 @@ _SMALL = 1e-3  # seconds: handing smaller batches between threads costs more tha
 
 
 def judge(report: Report) -> list[Verdict]:
-    """Return a verdict for each started iterator."""
-    started = [each for each in report.stages if each.kind == "loop" and each.state != "not started"]
-    return [_verdict(report, loop) for loop in started]
+    """Return a verdict for each iterator."""
+    return [_verdict(report, loop) for loop in report.stages if loop.kind == "loop"]
 
 
 def _verdict(report: Report, loop: Stage) -> Verdict:
@@ -90,8 +90,10 @@ def _short(loop: Stage, seconds: float, slow: Stage) -> Remedy:
 def _of_loop(report: Report, loop: Stage) -> Remedy:
     """Return the remedy for an iterator's bottleneck."""
     if not loop.elements:
-        ended = f"'{loop.name}' is empty: it gave no example"
-        return Remedy(loop, "start", NO_EXAMPLE if loop.state == "running" else ended, "", sure=True)
+        if loop.state in ("ended", "closed"):
+            return Remedy(loop, "start", f"'{loop.name}' is empty: it gave no example", "", sure=True)
+        slow, cause = first_awaited(report, loop)
+        return Remedy(slow, "start", cause, "", sure=True)
     waits = loop.waits_in or 0.0
     consumer = 1 - waits
     busiest = always_busy(report, loop)

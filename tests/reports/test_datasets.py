@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -253,7 +254,7 @@ def test_the_time_of_a_function_is_its_own():
 def test_before_the_first_element_and_after_the_end():
     batches = iter(pipeline.dataset(numbers).batch(8).prefetch(2))
     report = batches.report()
-    assert (report.stages[-1].state, report.verdict) == ("not started", None)
+    assert (report.stages[-1].state, report.verdict.kind) == ("not started", "start")
     list(batches)
     report = batches.report()
     assert report.stages[-1].state == "ended"
@@ -275,7 +276,12 @@ def test_an_element_that_has_not_come_yet():
     taker = threading.Thread(target=batches.__next__)
     taker.start()
     assert waiting.wait(LIMIT)
-    assert batches.report().verdict.text == "No example has arrived yet."
+    report = batches.report()
+    assert re.fullmatch(r"No example has arrived (yet|in \d+ s): `held` is at work\.", report.verdict.text)
+    named = {stage.name: stage for stage in report.stages}
+    assert report.verdict.stage == named["held"].id
+    assert named["held"].busy > 0.9
+    assert report.stages[-1].busy == 0
     release.set()
     taker.join()
     batches.close()

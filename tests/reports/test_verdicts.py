@@ -67,6 +67,23 @@ def test_no_example_so_far_and_none_at_all(state):
     assert ("is empty" in got.text) == (state == "ended")
 
 
+@pytest.mark.parametrize(
+    ("counts", "name"),
+    [((0, 0, 0), "read"), ((4, 0, 0), "fetch"), ((4, 4, 0), "decode"), ((4, 4, 4), "read")],
+    ids=["no input", "first function", "second function", "a batch is being filled"],
+)
+def test_the_step_at_work_before_the_first_example(counts, name):
+    kinds = ("read", "source"), ("fetch", "function"), ("decode", "function")
+    parts = [
+        replace(part(number, each, 0.0, kind), elements=count)
+        for number, ((each, kind), count) in enumerate(zip(kinds, counts, strict=True), 1)
+    ]
+    batch = replace(part(4, "batch(8)", 0.0, "step"), elements=0)
+    got = verdict(*parts, batch, waits_in=0.0, elements=0, first_s=None)
+    assert got.text == f"No example has arrived in 10 s: `{name}` is at work."
+    assert got.kind == "start"
+
+
 def test_a_function_in_your_own_thread():
     got = verdict(part(1, "read", 0.1, "source"), part(2, "decode", 0.8), waits_in=0.9)
     assert (got.kind, got.stage, got.knob, got.value) == ("function", 2, "workers", 4)

@@ -23,6 +23,7 @@ from pipeline.reports.advice import (
 )
 from pipeline.reports.facts import (
     MOSTLY,
+    all_before,
     always_busy,
     has_workers,
     needed,
@@ -37,6 +38,7 @@ from pipeline.reports.report import Report
 
 _OVERLAP = 1.05  # sum of shares: more means that a thread waited for the GIL, not for room
 _SLOWER = 1.25  # a read-ahead thread that takes that much longer than the loop needs workers, not room
+_AT_WORK = 0.8  # share of the time: such workers filled the buffer, and hardly waited for it
 _SMALL = 1e-3  # seconds: handing smaller batches between threads costs more than it gains
 
 
@@ -90,10 +92,7 @@ def _short(loop: Stage, seconds: float, slow: Stage) -> Remedy:
 def _of_loop(report: Report, loop: Stage) -> Remedy:
     """Return the remedy for an iterator's bottleneck."""
     if not loop.elements:
-        if loop.state in ("ended", "closed"):
-            return Remedy(loop, "start", f"'{loop.name}' is empty: it gave no example", "", sure=True)
-        slow, cause = first_awaited(report, loop)
-        return Remedy(slow, "start", cause, "", sure=True)
+        return _without_example(report, loop)
     waits = loop.waits_in or 0.0
     consumer = 1 - waits
     busiest = always_busy(report, loop)
@@ -128,6 +127,13 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
     return (of_workers if has_workers(slow) else of_serial)(report, slow, thread, behind, consumer)
 
 
+def _without_example(report: Report, loop: Stage) -> Remedy:
+    slow, cause = first_awaited(report, loop)
+    if loop.state in ("ended", "closed"):
+        cause = f"'{loop.name}' is empty: it gave no example"
+    return Remedy(slow, "start", cause, "", sure=True)
+
+
 def _consumer(loop: Stage, consumer: float) -> Remedy:
     cause = f"Bottleneck: your loop ({consumer:.0%} of the time)"
     return Remedy(loop, "consumer", cause, "The dataset keeps up; change nothing in it", "consumer", sure=True)
@@ -136,6 +142,8 @@ def _consumer(loop: Stage, consumer: float) -> Remedy:
 def _filling(report: Report, loop: Stage) -> Remedy | None:
     """Return the remedy if the run mostly filled a shuffle buffer; else None."""
     first, age = loop.first_s or 0.0, loop.age_s or 0.0
+    if any(has_workers(each) and (each.busy or 0.0) >= _AT_WORK for each in all_before(report, loop)):
+        return None
     if first < MOSTLY * age or report.seconds < 0.9 * age:
         return None
     pool = next((each for each in reversed(report.stages) if each.name.startswith("shuffle(")), None)

@@ -586,6 +586,14 @@ def test_a_pool_that_fills():
     assert (got.kind, got.stage, got.knob) == ("pool", 2, "buffer_size")
 
 
+def test_busy_workers_while_a_pool_fills():
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 4, "wanted": 1.0}
+    stages = part(1, "decode", 0.85, **pooled), part(2, "shuffle(1,000)", 0.02, "step"), prefetch(3, waits_in=1.0)
+    got = verdict(*stages, waits_in=1.0, first_s=10.0, processors=16)
+    assert (got.kind, got.stage) == ("function", 1)
+    assert got.cause.startswith("Bottleneck: `decode` (4 workers, 85% busy")
+
+
 def test_a_slow_source_while_a_pool_fills():
     stages = part(1, "read", 0.9, "source", settings={"source": "callable"}), part(2, "shuffle(1,000)", 0.1, "step")
     got = verdict(*stages, waits_in=1.0, first_s=8.0)

@@ -20,12 +20,13 @@ _OTHER_WORDS = {
     "usecols": ("columns", ""),
 }
 
-# Dataset methods and functions in tf.data, Grain, Hugging Face and torch, and what to write here.
+# Dataset methods and functions in version 0.2, tf.data, Grain, Hugging Face and torch, and what to write here.
 _OTHER_METHODS = {
     "as_numpy_iterator": "iter(dataset)",
     "bucket_by_sequence_length": ".bucket(boundaries, batch_sizes)",
     "cardinality": "len(dataset)",
     "choose_from_datasets": "pipeline.mix or pipeline.interleave",
+    "cursor": "iter(dataset.batch(n))",
     "element_spec": ".spec",
     "from_generator": "pipeline.dataset(function)",
     "from_list": "pipeline.dataset(items)",
@@ -112,6 +113,16 @@ _OF_DATASETS = {
 }
 
 
+# Arguments of version 0.2's batch functions, as dataset steps.
+_OF_0_2 = {
+    "encoding": "Decode in the dataset: .map(lambda x: x.decode())",
+    "fingerprint": "Write .checksum() in the dataset",
+    "function": "Write pipeline.dataset(x).map(function).batch(n)",
+    "keep_input": "Write pipeline.dataset(x).filter(function).batch(n)",
+    "ragged": "For ragged='pad' write .batch(n, pad=0), for 'row_splits' .batch(n, collate='row_splits')",
+    "shard": "Write pipeline.dataset(x).shard(i, n).batch(n)",
+}
+
 # Arguments of version 0.3, by method.
 _REMOVED = {
     ("Dataset.pack", "split"): "For split=True leave it out, for split=False write method='first_fit', long='error'.",
@@ -182,6 +193,8 @@ def _hint(function: str, name: str, known: Sequence[str]) -> str:
         return removed
     if not known:
         return "It takes none."
+    if name in _OF_0_2 and ("capacity" in known or function == "Dataset.batch"):
+        return f"{_OF_0_2[name]}."
     if name in _IN_DATASETS and known[0] in ("data", "dataset") and "num_epochs" not in known:
         return f"Write it into the dataset: {_IN_DATASETS[name].replace('{}', '...')}."
     if "workers" in known and _meant(name, known) == "workers":

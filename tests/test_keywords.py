@@ -121,3 +121,20 @@ def test_options_of_the_source_passed_to_its_loop(name):
 def test_words_of_other_libraries(name, word, ours):
     with raises(TypeError, f"{name}() got an unexpected keyword argument '{word}'. Did you mean {ours}?"):
         getattr(pipeline, name)(**{word: 1})
+
+
+@pytest.mark.parametrize(
+    ("word", "ours"),
+    [
+        ("encoding", "Decode in the dataset: .map(lambda x: x.decode())."),
+        ("fingerprint", "Write .checksum() in the dataset."),
+        ("function", "Write pipeline.dataset(x).map(function).batch(n)."),
+        ("keep_input", "Write pipeline.dataset(x).filter(function).batch(n)."),
+        ("ragged", "For ragged='pad' write .batch(n, pad=0), for 'row_splits' .batch(n, collate='row_splits')."),
+        ("shard", "Write pipeline.dataset(x).shard(i, n).batch(n)."),
+    ],
+)
+def test_arguments_of_version_0_2(word, ours):
+    for name, call in {"batch": pipeline.batch, "Dataset.batch": pipeline.dataset([1]).batch}.items():
+        with raises(TypeError, f"{name}() got an unexpected keyword argument '{word}'. {ours}"):
+            call(**{word: 1})

@@ -18,10 +18,10 @@ _FORMATS = {
     b"PAR1\x15": "a Parquet file: use pipeline.parquet",
     b"ARROW1\x00\x00": "a Feather file: use pipeline.feather",
     b"FEA1\x00": "a Feather file of version 1: write it in version 2, and use pipeline.feather",
-    b"\x1f\x8b": "compressed by gzip, which only names that end in .gz tell: rename it",
-    b"\x28\xb5\x2f\xfd": "compressed by zstd, which only names that end in .zst tell: rename it",
-    b"\xfd7zXZ\x00": "compressed by xz, which only names that end in .xz tell: rename it",
-    b"BZh91AY&SY": "compressed by bzip2, which only names that end in .bz2 tell: rename it",
+    b"\x1f\x8b": "compressed by gzip: rename it to *.gz",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd: rename it to *.zst",
+    b"\xfd7zXZ\x00": "compressed by xz: rename it to *.xz",
+    b"BZh91AY&SY": "compressed by bzip2: rename it to *.bz2",
     b"PK\x03\x04": "a zip file, or an Excel workbook: save its sheets as CSV",
     b"SQLite format 3\x00": "an SQLite database",
     b"\x93NUMPY": "a .npy file: use pipeline.arrays",
@@ -69,7 +69,7 @@ def refuse_binary(begin: bytes, name: str, function: str) -> None:
     refuse_utf_16(begin, name, function)
     for mark, what in _FORMATS.items():
         if begin.startswith(mark):
-            raise invalid(f"{function}: {name} is {what}")
+            raise invalid(f"{function}: {name} is {what.replace('*', name)}")
 
 
 def likely_encoding(text: bytes) -> str:

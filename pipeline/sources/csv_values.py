@@ -79,7 +79,8 @@ class Codes(Values):
             return np.array([self._numbers[field] for field in fields], np.int64)
         except KeyError as error:
             field = error.args[0]
-            raise _wrong(fields.index(field), f"{field!r:.80} is not one of the {len(self._numbers):,} codes") from None
+            text = field.decode(errors="backslashreplace")
+            raise _wrong(fields.index(field), f"{text!r:.80} is not one of the {len(self._numbers):,} codes") from None
 
 
 def values_of(dtypes: Mapping[str, Any], codes: Any, columns: Sequence[str], where: str) -> dict[str, Values]:

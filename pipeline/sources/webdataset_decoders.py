@@ -134,6 +134,10 @@ def _msgpack(data: bytes) -> Any:
         whole.skip()  # it makes nothing, but `unpackb` allocates all items claimed by a head
     except msgpack.OutOfData:
         raise ValueError("it ends too early, or claims more items than it has") from None
+    except msgpack.StackError:
+        raise ValueError("it is nested too deeply") from None
+    except msgpack.FormatError:
+        raise ValueError("it is not MessagePack") from None
     return msgpack.unpackb(data)
 
 

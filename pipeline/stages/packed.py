@@ -113,7 +113,7 @@ class Documents:
         if how.long == "drop":
             return None
         if how.long == "error":
-            text = f"{name()} has length {length:,}, but a row {how.length:,}"
+            text = f"{name()} has length {length:,}, and a row has {how.length:,}"
             raise invalid(f"pack: {text}: pass long='split', 'truncate' or 'drop'")
         return {name: array[: how.length] for name, array in fields.items()}
 

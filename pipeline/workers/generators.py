@@ -272,9 +272,10 @@ class Watch:
     def end(self, found: _Before) -> None:
         """Report the function if it has changed them."""
         if self._lent and _are_changed(found.parts, _parts(found.example)):
+            kind = type(found.example)
             self._tell(
                 f"{self._step()} changes its argument, which is yours: the next epoch gets the changed one. "
-                "Return a new array"
+                f"Return a new {kind.__name__ if kind in (list, dict) else 'array'}"
             )
         before = found.states
         used = [each for each, state in before if each.state() != state]

@@ -127,7 +127,7 @@ def _answer(
     try:
         result = _result(functions, task, definition)
         _leave_unless(process)
-        message = writer.reply(result)
+        message = _message(writer, result)
     except Stopped:
         raise
     except BaseException as error:
@@ -137,6 +137,13 @@ def _answer(
     for stream in (sys.stdout, sys.stderr):  # so a kill loses no output
         with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.flush()
+
+
+def _message(writer: Writer, result: Any) -> bytes:
+    try:
+        return writer.reply(result)
+    except (AttributeError, TypeError, pickle.PicklingError) as error:
+        raise TypeError(f"the result cannot be sent from its worker process: {error}") from error
 
 
 def _leave_unless(process: int) -> None:

@@ -107,6 +107,11 @@ def adds_two(array):
     return array.copy()
 
 
+def adds_item(example):
+    example.append(3)
+    return example
+
+
 def adds_key(example):
     example["y"] = 0
     return example
@@ -420,6 +425,10 @@ WARNS = {
     "the same in threads": (
         lambda _: looped(pipeline.dataset([np.zeros(2)] * 4).map(adds_two, workers=2)),
         "map(adds_two) changes its argument",
+    ),
+    "a list's lists that are changed": (
+        lambda _: looped(pipeline.dataset([[1], [2]]).map(adds_item)),
+        "map(adds_item) changes its argument, which is yours: the next epoch gets the changed one. Return a new list",
     ),
     "a list's dicts that are changed": (
         lambda _: looped(pipeline.dataset([{"x": 1}, {"x": 2}]).map(adds_key)),

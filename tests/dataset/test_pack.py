@@ -93,7 +93,7 @@ def test_long_sequences(method):
     assert tokens("split") == [*range(1, 12), 21, 22, 23]
     assert tokens("truncate") == [1, 2, 3, 4, 21, 22, 23]
     assert tokens("drop") == [21, 22, 23]
-    with pytest.raises(ValueError, match=r"pack: example 0 .*has length 11, but a row 4: pass long='split'"):
+    with pytest.raises(ValueError, match=r"pack: example 0 .*has length 11, and a row has 4: pass long='split'"):
         tokens("error")
 
 

@@ -297,7 +297,7 @@ def _():
     list(of_torch().utils.data.DataLoader(pipeline.torch.IterableDataset(numbers.batch(4))))
 
 
-@row("`pipeline.torch.DataLoader` over single examples")
+@row("`pipeline.torch.DataLoader` over examples of a source, or after `shuffle` or `take`")
 def _():
     of_torch()
     pipeline.torch.DataLoader(numbers.shuffle(seed=1))

@@ -85,7 +85,7 @@ def test_dtypes_of_another_byte_order():
 
 def test_fields_that_are_no_code():
     path = written("Oslo", "Bonn")
-    with pytest.raises(pipeline.InvalidArgumentError, match=r"line 3: column 'x': b'Bonn' is not one of the 1 codes"):
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"line 3: column 'x': 'Bonn' is not one of the 1 codes"):
         list(pipeline.csv(path, codes={"x": ["Oslo"]}))
     with open(path, "a") as file:
         file.write('""\n')

@@ -134,7 +134,7 @@ def test_files_of_other_formats(kind, tmp_path):
     begins = {
         b"PAR1\x15\x04": "a Parquet file: use pipeline.parquet",
         b"ARROW1\x00\x00": "a Feather file: use pipeline.feather",
-        gzip.compress(b"a,b\n1,2\n"): "compressed by gzip, which only names that end in .gz tell: rename it",
+        gzip.compress(b"a,b\n1,2\n"): f"compressed by gzip: rename it to {path}.gz",
         b"PK\x03\x04": "a zip file, or an Excel workbook: save its sheets as CSV",
         b"SQLite format 3\x00": "an SQLite database",
     }

@@ -380,6 +380,16 @@ def test_items_that_msgpack_claims_and_has_not(shard):
         read(shard, ["mp"])
 
 
+@pytest.mark.parametrize(
+    ("data", "why"), [(b"\x91" * 2000 + b"\x01", "it is nested too deeply"), (b"\xc1", "it is not MessagePack")]
+)
+def test_msgpack_that_is_no_value(shard, data, why):
+    pytest.importorskip("msgpack")
+    shard.write_bytes(member("0.mp", data) + END)
+    with raises(pipeline.InvalidArgumentError, f"webdataset: {shard}: sample '0': 'mp' cannot be decoded: {why}"):
+        read(shard, ["mp"])
+
+
 @pytest.mark.parametrize(("module", "extension"), [("cbor2", "cbor"), ("msgpack", "mp")])
 def test_a_library_that_is_missing(shard, monkeypatch, module, extension):
     """The samples are not at fault, so none is skipped."""

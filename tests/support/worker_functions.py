@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -466,3 +467,8 @@ def after_draws(count, value):
     for _ in range(count):
         shared_draws(value)
     return value
+
+
+def lock(_):
+    """Return something that cannot be sent to another process."""
+    return threading.Lock()

@@ -295,3 +295,9 @@ class Counted:
     def __reduce__(self):
         self.pickled += 1
         return Counted, (self.data,)
+
+
+def test_a_result_that_cannot_be_sent():
+    data = pipeline.dataset(range(4)).map(functions.lock, workers=pipeline.processes(1))
+    with pytest.raises(TypeError, match=r"^the result cannot be sent from its worker process: .*(pickle|local object)"):
+        list(data)

@@ -153,16 +153,15 @@ class _OfProcess:
             every: True to include NumPy's even if nothing has imported it.
         """
         if not self._complete:
-            if not self.found:
+            known = {type(each) for each in self.found}
+            if _Python not in known:
                 self.found.append(_Python())
-            if len(self.found) == 1:
-                if not every and "numpy.random" not in sys.modules:
-                    return self.found
+            if _NumPy not in known and (every or "numpy.random" in sys.modules):
                 self.found.append(_NumPy())
             torch = sys.modules.get("torch")
-            if hasattr(torch, "default_generator"):  # missing while torch is being imported
+            if _Torch not in known and hasattr(torch, "default_generator"):  # missing while torch is being imported
                 self.found.append(_Torch(torch))
-                self._complete = True
+            self._complete = len(self.found) == 3
         return self.found
 
 

@@ -234,6 +234,7 @@ class ReplayBuffer(Dataset[Any]):
 
         Raises:
             InvalidArgumentError: Examples hold objects, or are named tuples or dataclasses: save `state_dict()`.
+            ResourceExhaustedError: The disk is full.
             OpError: The files cannot be written, such as a PermissionDeniedError.
 
         Examples:
@@ -257,7 +258,7 @@ class ReplayBuffer(Dataset[Any]):
 
         Raises:
             NotFoundError: There are no saved contents.
-            DataLossError: They are damaged.
+            DataLossError: They are damaged, have links, or name files of other folders.
             InvalidArgumentError, ResourceExhaustedError, CancelledError: As `load_state_dict`.
         """
         self.load_state_dict(load_contents(os.path.expanduser(local_path(folder, f"'{self.name}': load: folder"))))

@@ -868,6 +868,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         length = self._node.length()
         if length is None:
             hint = f" yet: {_FILL}" if self._node.indexed else ""
+            if not hint and "torch.utils.data" in sys.modules:
+                hint = ". torch's own DataLoader needs it: use pipeline.torch.DataLoader(dataset)"
             raise TypeError(f"the number of elements after {self._node.kind} is not known{hint}")
         if length == ENDLESS:
             raise TypeError("the dataset has no end")

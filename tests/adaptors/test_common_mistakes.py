@@ -242,6 +242,11 @@ RAISES = {
     "shuffle=True of a dataset": (lambda _: numbers().shuffle(shuffle=True), TypeError, "unexpected keyword argument"),
     "shuffle(True)": (lambda _: numbers().shuffle(True), TypeError, "shuffle: buffer_size"),
     "the length of a stream": (lambda _: len(pipeline.dataset(stream)), TypeError, "is not known"),
+    "torch's DataLoader over a stream": (
+        lambda _: list(torch().utils.data.DataLoader(pipeline.dataset(stream).batch(4))),
+        TypeError,
+        "the number of elements after batch is not known. torch's own DataLoader needs it: use pipeline.torch.DataL",
+    ),
     "an example of a stream by its number": (
         lambda _: pipeline.dataset(stream)[0],
         TypeError,

@@ -374,7 +374,7 @@ WARNS = {
         f"text: {ONE_FILE}",
     ),
     "csv of one file, shuffled": (
-        lambda path: looped(pipeline.csv(one_file(path), shuffle=True, seed=1).batch(2)),
+        lambda path: looped(pipeline.csv(one_file(path, "a\n1\n2\n3\n"), shuffle=True, seed=1).batch(2)),
         f"csv: {ONE_FILE}",
     ),
     "jsonl of one file, shuffled": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
+import itertools
 import json
 import os
 import stat
@@ -40,6 +41,7 @@ _OTHERS = (
     (b"\xfe\xff", (), "text in UTF-16", ""),
 )
 
+_LOOK_AT = 100  # entries of a folder
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -52,7 +54,7 @@ def format_of(files: Sequence[str]) -> str:
     first, found = "", ""
     for name in files:
         if "://" not in name and os.path.isdir(name):
-            raise invalid(f"{name} is a directory: pass its files, such as {os.path.join(name, '*')}")
+            raise invalid(f"{name} is a directory: pass its files, such as {_files_in(name)}")
         own = _format_of(name)
         if not found:
             first, found = name, own
@@ -61,6 +63,15 @@ def format_of(files: Sequence[str]) -> str:
     if found in ("", "csv") and any(map(_is_pipe, files)):  # a table is read more than once, first for its types
         return "lines"
     return found or "csv"
+
+
+def _files_in(folder: str) -> str:
+    """Return a pattern for the files in a folder, or in its folders."""
+    with contextlib.suppress(OSError), os.scandir(folder) as found:
+        entries = list(itertools.islice(found, _LOOK_AT))
+        if entries and all(each.is_dir() for each in entries):
+            return os.path.join(folder, "*", "*")
+    return os.path.join(folder, "*")
 
 
 def _format_of(name: str) -> str:

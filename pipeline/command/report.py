@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import re
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics.wording import count
 from pipeline.reports.advice import AS_FAST, MEASURE_AGAIN
 from pipeline.reports.facts import COMPUTES, made_by, taken
 from pipeline.reports.model import Stage, Verdict
+from pipeline.reports.offers import between
 from pipeline.reports.report import Report as Run
 from pipeline.reports.words import wrapped
 
-# Stages in the command's words; all others are threads that read and decode.
-_STAGES = {"consumer": "consumer", "pool": "shuffle", "step": "shuffle", "prefetch": "queue", "start": "start"}
-_SHUFFLES = "`shuffle("
-_NO_SHUFFLE: tuple[str, str | None] = "If the order does not matter, try --no-shuffle.", "--no-shuffle"
+_SHUFFLE = re.compile(r"`shuffle\([\d,]*\)`")  # its buffer's size is nothing that was written
+_NO_SHUFFLE = "If the examples are in random order already, try --no-shuffle.", "--no-shuffle"
 # Names for the dataset steps, because none was written by the user.
 _IN_WORDS = {"_contents": "read", "_decoded": "decode"}
 _LESS_PARSING = "fewer columns or a format that needs less parsing"
 _ALIKE = 0.5  # a step with this part of the longest one's time is a bottleneck, too
 LONG_ENOUGH = 3.0  # seconds after which a run's verdict no longer varies between runs
 SHORT = 1.0  # seconds: shorter runs have no table
+
+
+class _Texts(NamedTuple):
+    """A verdict in the command's words: as in `Verdict`, where `knob` is an option."""
+
+    cause: str
+    advice: str = ""
+    knob: str | None = None
+    gain: float | None = None
+    least: float | None = None
 
 
 class FeedReport(NamedTuple):
@@ -81,50 +92,79 @@ class FeedReport(NamedTuple):
         """Return the report for people, as several lines."""
         columns = ", ".join(f"{number} {kind}" for kind, number in self.columns.items())
         batches = f"{self.batches:,} {'batch' if self.batches == 1 else 'batches'}"
-        text = self.bottleneck()["advice"]
+        text = self.bottleneck()["text"]
         verdicts = tuple(dataclasses.replace(each, starved="", cause=text, advice="") for each in self.run.verdicts)
         run = dataclasses.replace(self.run, stages=tuple(map(_in_words, self.run.stages)), verdicts=verdicts)
         advice = wrapped(text)
-        lines = [
+        amounts = (
             f"{count(self.examples, 'example')} ({columns}) in {batches}, {_bytes(self.bytes)}, "
-            f"{self.seconds:.2f} s{', interrupted' if self.interrupted else ''}",
+            f"{self.seconds:.2f} s{', interrupted' if self.interrupted else ''}"
+        )
+        rates = (
             f"{_rate(self.examples, self.seconds):,.0f} examples/s, {_bytes(_rate(self.bytes, self.seconds))}/s, "
-            f"first batch after {self.first_batch_s:.3f} s",
+            f"first batch after {self.first_batch_s:.3f} s"
+        )
+        lines = [
+            wrapped(amounts),
+            wrapped(rates),
             *([f"fingerprint {self.fingerprint}"] if self.fingerprint else []),
             *([advice] if self.seconds < SHORT else ["", *([] if verdicts else [advice, ""]), str(run)]),
         ]
         return "\n".join(lines)
 
     def bottleneck(self) -> dict[str, Any]:
-        """Return the bottleneck stage with a sentence about it, the option to change, and the gain."""
+        """Return the verdict as data: the step as in the table, the option to change, and the gain."""
         verdict = self.run.verdict
-        if not (self.examples or self.interrupted):
-            text = "No batch was left: the run that saved the state had come to the end of its input."
-            return {"stage": "start", "advice": text, "knob": None, "gain": None}
         if self.examples == 0 or verdict is None:
             text = "No batch came through: the run ended before the first one was complete."
-            return {"stage": "start", "advice": text, "knob": None, "gain": None}
-        cause, advice, knob = self._texts(verdict)
-        stage = _STAGES.get(verdict.kind, "readers")
-        if verdict.kind == "step" and _SHUFFLES not in verdict.cause:
-            stage = "batches"
-        text = " ".join(filter(None, (verdict.starved, cause, advice)))
-        return {"stage": stage, "advice": text, "knob": knob, "gain": verdict.gain}
+            if not (self.examples or self.interrupted):
+                text = "No batch was left: the run that saved the state had come to the end of its input."
+            return _as_dict(None, "start", _Texts(text), None)
+        texts = self._texts(verdict)
+        step = next((each for each in self.run.stages if each.id == verdict.stage), None)
+        name = None if step is None else _step(_in_words(step))
+        return _as_dict(name, verdict.kind, texts, verdict.starved)
 
-    def _texts(self, verdict: Verdict) -> tuple[str, str, str | None]:
-        """Return the cause and the advice as sentences in the command's words, and the option to change."""
+    def _texts(self, verdict: Verdict) -> _Texts:
+        """Return the verdict in the command's words, with the option to change."""
         if verdict.kind == "short":
-            took = f"Too short to judge ({self.seconds:.2f} s)"
-            return f"{took}: let it run for {LONG_ENOUGH:.0f} s or more, by --epochs.", "", "--epochs"
-        cause = verdict.cause
+            return _Texts(
+                f"Too short to judge ({self.seconds:.2f} s): {self._longer(LONG_ENOUGH / max(self.seconds, 1e-3))}.",
+                "",
+                "--epochs",
+            )
+        cause = _SHUFFLE.sub("`shuffle`", verdict.cause)
         for name, words in _IN_WORDS.items():
             cause = cause.replace(f"`{name}`", f"`{words}`")
+        if verdict.kind == "pool" and self.examples <= self._kept():
+            advice = f"The run ended before the buffer was full: {self._longer(4 * self._kept() / self.examples)}."
+            return _Texts("Too short to judge.", advice, "--epochs")
+        small = verdict.kind == "prefetch" and verdict.value is None
+        pair = self._sharing() if verdict.kind in ("source", "step") or small else []
+        if any(each.name.startswith("shuffle") for each in pair):
+            return self._without_shuffle(pair)
         if verdict.advice.startswith((MEASURE_AGAIN, AS_FAST)):
-            return cause, verdict.advice, None
-        if verdict.kind in ("source", "step") and (pair := self._sharing()):
-            advice, knob = _NO_SHUFFLE if _SHUFFLES in pair else ("", None)
-            return f"Bottleneck: {pair} share one thread.", advice, knob
-        return cause, *self._advice(verdict)
+            return _Texts(cause, verdict.advice)
+        if pair and not small:
+            return _Texts(_share_a_thread(pair))
+        return _Texts(cause, *self._advice(verdict), verdict.gain, verdict.least)
+
+    def _kept(self) -> int:
+        """Return how many examples the shuffle buffer holds."""
+        return int(self.settings["min_after_dequeue"] + self.settings["batch_size"])
+
+    def _longer(self, times: float) -> str:
+        """Return what to do after a run that was too short: so many times as many epochs."""
+        if not self.settings["epochs"]:
+            return f"let it run for {LONG_ENOUGH:.0f} s or more"
+        needed = math.ceil(self.settings["epochs"] * times)
+        size = 10 ** (len(str(needed)) - 1)
+        return f"try --epochs {math.ceil(needed / size) * size}"
+
+    def _without_shuffle(self, pair: list[Stage]) -> _Texts:
+        gain = 1 / max(1 - sum(taken(each) for each in pair if each.name.startswith("shuffle")), 0.1)
+        advice = f"If the examples are in random order already, try --no-shuffle{between(1.0, gain)}."
+        return _Texts(_share_a_thread(pair), advice, "--no-shuffle", gain, 1.0)
 
     def _advice(self, verdict: Verdict) -> tuple[str, str | None]:
         """Return the verdict's advice in terms of the command's options, and the option."""
@@ -140,7 +180,7 @@ class FeedReport(NamedTuple):
         if verdict.kind == "source":
             helps = _LESS_PARSING if f"{COMPUTES})" in verdict.cause else "faster files"
             return f"One thread reads: {helps} help.", None
-        if verdict.kind == "step" and _SHUFFLES in verdict.cause:
+        if verdict.kind == "step" and _SHUFFLE.search(verdict.cause):
             return _NO_SHUFFLE
         if verdict.kind == "step":
             return "Your files keep up with it.", None
@@ -148,19 +188,35 @@ class FeedReport(NamedTuple):
             return f"Try --threads {min(2 * threads, processors)}.", "--threads"
         return f"All {processors} processors have a thread: faster files or fewer columns help.", None
 
-    def _sharing(self) -> str:
-        """Return the two longest steps in one thread with their shares; "" if one of them takes most of its time."""
+    def _sharing(self) -> list[Stage]:
+        """Return the two longest steps in one thread; none if one of them takes most of its time."""
         working = [each for each in self.run.stages if each.kind != "loop" and each.tank is None and not made_by(each)]
         parts = sorted(working, key=taken, reverse=True)
         if len(parts) < 2 or not taken(parts[1]) or taken(parts[1]) < _ALIKE * taken(parts[0]):
-            return ""
-        return " and ".join(f"`{_in_words(each).name}` {taken(each):.0%}" for each in parts[:2])
+            return []
+        return parts[:2]
+
+
+def _as_dict(stage: str | None, kind: str, texts: _Texts, starved: str | None) -> dict[str, Any]:
+    text = " ".join(filter(None, (starved, texts.cause, texts.advice)))
+    return {"stage": stage, "kind": kind, **texts._asdict(), "text": text}
+
+
+def _share_a_thread(pair: list[Stage]) -> str:
+    names = " and ".join(f"`{_in_words(each).name}` {taken(each):.0%}" for each in pair)
+    return f"Bottleneck: {names} share one thread."
 
 
 def _in_words(stage: Stage) -> Stage:
     if stage.kind == "loop":
         return dataclasses.replace(stage, settings={**stage.settings, "called": "batches counted"})
-    return dataclasses.replace(stage, name=_IN_WORDS.get(stage.name, stage.name))
+    name = "shuffle" if stage.name.startswith("shuffle(") else stage.name
+    return dataclasses.replace(stage, name=_IN_WORDS.get(name, name))
+
+
+def _step(stage: Stage) -> str:
+    """Return a step's name in the table."""
+    return str(stage.settings.get("called", stage.name))
 
 
 def _rate(amount: float, seconds: float) -> float:

@@ -61,8 +61,8 @@ def test_everything_comes_through(capsys, shuffle, threads):
     assert batches["high_water"] <= batches["capacity"]
     assert got["examples_per_s"] > 0
     assert got["bytes_per_s"] > 0
-    assert got["bottleneck"]["stage"] in ("readers", "consumer", "shuffle", "queue", "batches")
-    assert got["bottleneck"]["advice"]
+    assert got["bottleneck"]["stage"] in ("csv", "shuffle", "batch(64)", batches["name"], "batches counted")
+    assert got["bottleneck"]["text"]
 
 
 @pytest.mark.parametrize("text", ["1,2\n3,4\n", "1,2\n3,no number\n", ""], ids=["whole", "damaged", "empty"])
@@ -140,6 +140,9 @@ class TestErrors:
 
     def test_directory(self, capsys, tmp_path):
         self.check(capsys, f"{tmp_path} is a directory: pass its files, such as {tmp_path}/*", tmp_path)
+        (tmp_path / "photos" / "cats").mkdir(parents=True)
+        photos = tmp_path / "photos"
+        self.check(capsys, f"{photos} is a directory: pass its files, such as {photos}/*/*", photos)
         self.check(capsys, f"{tmp_path}: Is a directory", tmp_path, "--format", "csv")
 
     def test_nothing_to_read(self, capsys, tmp_path):

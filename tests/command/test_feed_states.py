@@ -77,7 +77,7 @@ def test_the_state_at_the_end(capsys, state):
     assert saved["delivered"] == {"batches": 15, "elements": 1797}
     again = report(capsys, DIGITS, "--resume", state)
     assert (again["examples"], again["fingerprint"]) == (0, whole["fingerprint"])
-    assert again["bottleneck"]["advice"].startswith("No batch was left")
+    assert again["bottleneck"]["text"].startswith("No batch was left")
 
 
 @pytest.mark.parametrize("form", ["lines", "fixed:4", "files"])

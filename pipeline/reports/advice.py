@@ -336,7 +336,7 @@ def moves_much(report: Report, slow: Stage) -> bool:
         return False
     short = (slow.busy or 0.0) * slow.threads < _QUICK * slow.rate
     least = _MUCH_OF_SHORT if short else _MUCH
-    return sum(slow.settings.get("moved", (0, 0))) >= least * (slow.age_s or report.seconds)
+    return bool(sum(slow.settings.get("moved", (0, 0))) >= least * (slow.age_s or report.seconds))
 
 
 def _of_moving(slow: Stage) -> Remedy:

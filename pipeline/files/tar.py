@@ -54,7 +54,7 @@ class TarReader:
     Raises (of every method):
         DataLossError: It is not an archive, or is damaged, cut short, or continues after its end.
         ResourceExhaustedError: A file has, or claims, more bytes than the limit; or its headers do.
-        InvalidArgumentError: A file is stored as a sparse one.
+        InvalidArgumentError: A file is stored as a sparse one, or is a device or a pipe.
     """
 
     def __init__(self, file: ReadBuffer, limit: int) -> None:
@@ -167,6 +167,8 @@ class TarReader:
                 f"{said.get('GNU.sparse.name', os.fsencode(name)).decode(errors='surrogateescape')!r} "
                 "is stored as a sparse file: write the archive without the option --sparse"
             )
+        if info.ischr() or info.isblk() or info.isfifo():
+            raise invalid(f"{name!r} is a device or a pipe: write the archive without it")
         if "size" in said:
             if not said["size"].isdigit() or len(said["size"]) > 20:
                 raise _damage(f"the size of {name!r} is {said['size'][:80]!r}")

@@ -80,8 +80,8 @@ def webdataset(
         ValueError, TypeError, ImportError: An option is wrong, or fsspec, Pillow, cbor2 or msgpack is missing.
         DataLossError: When you iterate: an archive is damaged or truncated, or a text is not UTF-8. The error names
             shard and key.
-        InvalidArgumentError: When you iterate: a value is missing, doubled or cannot be decoded, a file is sparse or
-            a link, a sample's files are not neighbours, or no file in a shard belongs to a sample.
+        InvalidArgumentError: When you iterate: a value is missing, doubled or cannot be decoded, a file is sparse,
+            a link, a device or a pipe, a sample's files are not neighbours, or no file in a shard belongs to a sample.
         ResourceExhaustedError: When you iterate: a file or sample is too large.
 
     Examples:

@@ -115,6 +115,16 @@ HOSTILE = {
         pipeline.InvalidArgumentError,
         "'b.bin' is stored as a sparse file: write the archive without the option --sparse",
     ),
+    "a device": (
+        member("b.bin", type=tarfile.CHRTYPE),
+        pipeline.InvalidArgumentError,
+        "'b.bin' is a device or a pipe: write the archive without it",
+    ),
+    "a pipe": (
+        member("b.bin", type=tarfile.FIFOTYPE),
+        pipeline.InvalidArgumentError,
+        "'b.bin' is a device or a pipe: write the archive without it",
+    ),
     "a pax sparse file": (
         pax({"GNU.sparse.major": b"1", "GNU.sparse.minor": b"0", "GNU.sparse.name": b"c.bin"}) + member("b.bin"),
         pipeline.InvalidArgumentError,

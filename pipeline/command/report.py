@@ -8,11 +8,12 @@ import re
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics.wording import count
-from pipeline.reports.advice import AS_FAST, MEASURE_AGAIN
+from pipeline.reports.advice import MEASURE_AGAIN
 from pipeline.reports.facts import COMPUTES, made_by, taken
 from pipeline.reports.model import Stage, Verdict
 from pipeline.reports.offers import between
 from pipeline.reports.report import Report as Run
+from pipeline.reports.short_calls import AS_FAST
 from pipeline.reports.words import wrapped
 
 _SHUFFLE = re.compile(r"`shuffle\([\d,]*\)`")  # its buffer's size is nothing that was written

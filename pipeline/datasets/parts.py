@@ -102,6 +102,8 @@ def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], w
         settings["csv_lines"] = node.kind == "text" and any(each in name for name in files[:1] for each in _OF_CSV)
     if node.functions():
         settings["functions"] = True
+    if node.kind == "batch" and node.functions():
+        settings["collate"] = getattr(node.functions()[0], "__name__", "f").replace("<lambda>", "f")
     if own.objects:
         settings["objects"] = own.objects
     if node.takes_workers:

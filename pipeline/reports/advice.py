@@ -10,7 +10,6 @@ from pipeline.reports.facts import (
     COMPUTES,
     HOGGED,
     MOSTLY,
-    OF_USERS,
     UNKNOWN,
     WAITS,
     Thread,
@@ -30,8 +29,10 @@ from pipeline.reports.facts import (
 from pipeline.reports.model import Stage
 from pipeline.reports.offers import LEAST, WORTH, Offer, figure, more_workers, sending
 from pipeline.reports.report import Report
+from pipeline.reports.short_calls import for_all, for_call
 
 OFTEN = 0.2  # share of the time
+SELDOM = 0.05  # share of the time: a shorter wait is not worth a change
 SETTLED = 10  # seconds after which `workers="auto"` has tried all it can
 
 _BRIEF = 10e-6  # seconds: handing a shorter call to a worker costs about as much as the call
@@ -42,13 +43,11 @@ _BUSY = 0.75  # share of the time: workers idle for longer may wait for the loop
 _MUCH = 50e6  # bytes per second to and from processes: less takes them no noticeable time
 _QUICK = 2e-3  # seconds: for shorter calls, pickling their arguments counts
 _MUCH_OF_SHORT = 1e6  # bytes per second of such calls
-_BY_CSV = 2.0, 5.0  # speed-up by `csv` over Python that splits and converts lines of 4 to 65 columns
 _AHEAD, _DEEP = 2, 8  # default of `prefetch`; the least one for unequal elements
 _HAND_OVER = 12e-6  # seconds added to each element by a prefetch
 
 NO_STEP = "No step stands out"
 MEASURE_AGAIN = "Measure again while the processors are free"
-AS_FAST = "This is about as fast as one thread"
 LESS_WORK = "To go faster, do less work per example"
 
 
@@ -91,10 +90,11 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
     if share < MOSTLY * thread.busy and (brief or thread.compiled):
         together = ", and all are compiled" if thread.compiled else ""
         cause = f"{NO_STEP}{together}: {_by_size(thread)}"
-        return Remedy(slow, slow.kind, cause, _for_all(report, thread))
+        change = for_all(report, thread)
+        return Remedy(slow, slow.kind, cause, change.advice, None, None, change.gain, change.least, change.note)
     cause = f"Bottleneck: `{slow.name}` ({share:.0%} of the time{brief or does})"
     if brief and (calls(slow) or can_move(slow)):
-        return _of_brief(report, slow, thread, cause)
+        return _of_brief(report, slow, thread, cause, needed(thread, behind, consumer, slow))
     least, ahead = _by_prefetch(report, thread, consumer)
     if slow.kind == "function" or can_move(slow):
         limit = needed(thread, behind, consumer, slow)
@@ -104,7 +104,9 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
         if offer.most > WORTH * (least if does == COMPUTES else ahead):
             return _in_workers(slow, cause, offer, does)
     if ahead > WORTH:
-        return prefetched(slow, slow.kind, cause, ahead)
+        return prefetched(slow, slow.kind, _waits_for(slow, consumer) if consumer > MOSTLY else cause, ahead)
+    if slow.settings.get("call") == "batch" and calls(slow):
+        return _of_collate(report, slow, cause, share, needed(thread, behind, consumer, slow), does)
     if slow.kind == "function" and sending(report, slow) > OFTEN:
         why = "processes would not help, as its examples consist of many Python objects, which take long to send"
         return Remedy(slow, slow.kind, cause, "To go faster, pass and return arrays", why=why)
@@ -132,59 +134,22 @@ def _by_size(thread: Thread) -> str:
     return ", ".join(f"`{each.name}` {taken(each):.0%}" for each in longest)
 
 
-def _for_all(report: Report, thread: Thread) -> str:
-    """Return the advice for a thread of short steps."""
-    mapped = thread.step("map")
-    if mapped is not None and not called(report, mapped)[1]:
-        return _whole_batches(mapped, thread)
-    source = next((each for each in thread.parts if each.settings.get("source") in OF_USERS), None)
-    if source is not None:
-        return _whole_arrays(source)
-    if thread.reads_files:
-        return f"{AS_FAST} reads this file"
-    return f"{AS_FAST} goes; larger batches take less time per example"
-
-
-def _of_brief(report: Report, slow: Stage, thread: Thread, cause: str) -> Remedy:
+def _of_brief(report: Report, slow: Stage, thread: Thread, cause: str, limit: float | None = None) -> Remedy:
     """Return the remedy for calls too short for workers."""
-    gain = least = None
-    note = ""
-    if slow.kind == "source":
-        advice = _whole_arrays(slow)
-    elif called(report, slow)[1]:
-        advice = "To go faster, make larger batches"
-    elif slow.settings.get("call") == "filter":
-        advice = "To go faster, filter whole batches (`.batch(n).map_batches(f).unbatch()`)"
-    elif any(each.settings.get("csv_lines") for each in report.stages):  # most likely to split them
-        advice, (least, gain) = "Read its columns with `pipeline.csv(path, names=[...])`", _BY_CSV
-        note = "; batches become dicts of columns"
-    else:
-        advice = _whole_batches(slow, thread)
-    return Remedy(slow, slow.kind, cause, advice, None, None, gain, least, note)
+    change = for_call(report, slow, thread, limit)
+    return Remedy(slow, slow.kind, cause, change.advice, None, None, change.gain, change.least, change.note)
 
 
-def _whole_batches(slow: Stage, thread: Thread) -> str:
-    """Return the advice to call a function once per batch, with the names and sizes of this dataset."""
-    name = "f" if slow.name.startswith("<") else slow.name
-    batch = thread.step("batch")
-    size = "batch(n)" if batch is None else batch.name
-    return (
-        f"To go faster, write `{slow.name}` for whole batches in NumPy: `.{size}.map_batches({name})` instead of "
-        f"`.map({name}).{size}`"
-    )
-
-
-def _whole_arrays(source: Stage) -> str:
-    """Return the advice for a source whose examples take little time each."""
-    if source.settings.get("source") in ("callable", "stateful"):
-        return f"To go faster, let `{source.name}` yield arrays of many examples, and add `.unbatch()`"
-    return "To go faster, pass arrays (`pipeline.arrays(x)`) instead of single examples"
+def _of_collate(report: Report, slow: Stage, cause: str, share: float, limit: float, does: str) -> Remedy:
+    """Return the remedy for a slow `collate=`."""
+    offer = more_workers(report, slow, 1, share, share, limit, does)
+    name = slow.settings.get("collate", "f")
+    call = f"{slow.name.removesuffix(')')}, collate=list).map_batches({name}, workers={offer.argument})"
+    return Remedy(slow, slow.kind, cause, f"Try `.{call}`", "workers", offer.value, offer.most, 1.0)
 
 
 def _as_it_is(slow: Stage, does: str) -> str:
     """Return the advice for a step that neither workers nor a prefetch speed up."""
-    if slow.settings.get("call") == "batch" and slow.settings.get("functions"):
-        return "Move its `collate=` into `.batch(n, collate=list).map_batches(f, workers=4)`"
     if slow.kind == "source" and not can_move(slow):
         if does == WAITS:
             return "Faster storage or a local copy of its files would help"
@@ -225,6 +190,20 @@ def _by_prefetch(report: Report, thread: Thread, consumer: float) -> tuple[float
     return max(1.0, min(LEAST * most, 1 / max(thread.wanted or 0.0, 1e-3))), most
 
 
+def _waits_for(slow: Stage, consumer: float) -> str:
+    """Return the cause if the loop has most of the time."""
+    return f"Your loop takes {consumer:.0%} of the time, and waits {1 - consumer:.0%} for `{slow.name}`"
+
+
+def beside(report: Report, thread: Thread, consumer: float) -> Remedy | None:
+    """Return the remedy for a loop that seldom waits for steps in its own thread; None if a prefetch gains nothing."""
+    _, ahead = _by_prefetch(report, thread, consumer)
+    if not thread.parts or ahead <= 1 + SELDOM:
+        return None
+    slow = max(thread.parts, key=taken)
+    return prefetched(slow, slow.kind, _waits_for(slow, consumer), ahead)
+
+
 def prefetched(slow: Stage, kind: str, cause: str, gain: float, why: str = "") -> Remedy:
     """Return the advice to add a prefetch."""
     return Remedy(slow, kind, cause, f"Try `.prefetch({_AHEAD})` at the end", "prefetch", _AHEAD, gain, 1.0, why=why)
@@ -240,7 +219,7 @@ def too_small(prefetch: Stage) -> Remedy:
 def by_turns(prefetch: Stage, consumer: float, empty: float, room: float) -> Remedy:
     """Return the remedy for unequal elements: sometimes the loop waits, sometimes the read-ahead thread."""
     assert prefetch.tank is not None
-    value = max(_DEEP, 4 * prefetch.tank.stats.capacity)
+    value = max(_DEEP, (4 if empty >= OFTEN else 2) * prefetch.tank.stats.capacity)
     cause = (
         f"Bottleneck: `{prefetch.name}` is too small: your loop waited for it {empty:.0%} of the time, and it was full "
         f"{room:.0%} of the time"

@@ -10,6 +10,7 @@ from pipeline.reports.model import Stage
 from pipeline.reports.report import Report
 
 WORTH = 1.1  # speed-up below which nothing is advised
+_LITTLE = 1.05  # speed-up below which none is printed
 LEAST = 0.75  # part of the possible speed-up to promise; `make verdicts` checks it
 _MOST_AT_ONCE = 4  # largest factor for the number of workers
 _MOST = 64  # workers
@@ -42,7 +43,7 @@ class Offer(NamedTuple):
 
 def between(least: float, most: float) -> str:
     """Return a range of speed-ups in words; "" if it is not worth a change."""
-    if most <= WORTH:
+    if most <= _LITTLE:
         return ""
     low, high = figure(least), figure(most)
     if least < _NOTICED and low != high:

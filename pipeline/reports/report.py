@@ -12,6 +12,7 @@ from pipeline.reports.table import brief, in_full
 from pipeline.reports.words import escaped, wrapped
 
 _STARVED = 0.3  # share of the threads' work: report a longer wait for processors
+_CROWDED = 0.15  # share of the threads' work: promise nothing after a longer wait
 _HALF = 0.5  # processors: do not report a shorter wait
 
 
@@ -51,10 +52,20 @@ class Report:
         return {verdict.stage for verdict in self.verdicts}
 
     @property
+    def crowded(self) -> bool:
+        """True if the threads waited for processors, so that more of them may gain nothing."""
+        had, wanted = self._clocks()
+        return wanted - had > _CROWDED * wanted
+
+    def _clocks(self) -> tuple[float, float]:
+        """Return how many processors all threads used and wanted."""
+        had, wanted = (sum(getattr(stage, each) or 0.0 for stage in self.stages) for each in ("cpu", "wanted"))
+        return had, min(wanted, self.processors)
+
+    @property
     def starved(self) -> str:
         """A sentence on processors taken by other programs; "" for less than half a processor."""
-        had, wanted = (sum(getattr(stage, each) or 0.0 for stage in self.stages) for each in ("cpu", "wanted"))
-        wanted = min(wanted, self.processors)
+        had, wanted = self._clocks()
         if self.seconds < 1 or wanted - had <= max(_HALF, _STARVED * wanted):
             return ""
         return f"Other programs took processor time: your threads waited {wanted - had:.1f} s per second for it."

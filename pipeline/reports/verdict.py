@@ -14,7 +14,9 @@ from pipeline.diagnostics.earlier import LONG
 from pipeline.reports.advice import (
     MEASURE_AGAIN,
     OFTEN,
+    SELDOM,
     Remedy,
+    beside,
     by_turns,
     moves_much,
     of_serial,
@@ -23,6 +25,7 @@ from pipeline.reports.advice import (
 )
 from pipeline.reports.facts import (
     MOSTLY,
+    Thread,
     all_before,
     always_busy,
     has_workers,
@@ -53,6 +56,8 @@ def _verdict(report: Report, loop: Stage) -> Verdict:
     seconds = min(report.seconds, math.inf if loop.age_s is None else loop.age_s)
     if loop.elements and seconds < LONG:
         remedy = _short(loop, seconds, remedy.stage)
+    if report.crowded and remedy.least is not None:
+        remedy = remedy._replace(least=1.0)
     if report.starved:
         remedy = remedy._replace(gain=None, least=None)
         if not remedy.sure:
@@ -99,7 +104,7 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
     if busiest is None and (filling := _filling(report, loop)):
         return filling
     if waits < OFTEN:
-        return _consumer(loop, consumer)
+        return _seldom(report, loop, waits) or _consumer(loop, consumer)
     thread, behind = thread_behind(report, loop, waits), consumer  # `behind`: share of the time later threads need
     while busiest not in thread.parts:
         ahead = max(thread.inputs, key=lambda each: each.waits_in or 0.0, default=None)
@@ -110,9 +115,8 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
         behind = needed(thread, behind, consumer)
         room = ahead.waits_out or 0.0
         if room > OFTEN and ahead.name.startswith("prefetch("):
-            empty = max(ahead.waits_in or 0.0, waits - thread.own if thread.first else 0.0)  # or waits for the GIL
-            if empty + room <= _OVERLAP and 1 - room <= _SLOWER * behind:  # else its own thread is the slower one
-                return by_turns(ahead, consumer, empty, room)
+            if remedy := _of_room(ahead, thread, behind, consumer):
+                return remedy
             if ahead.rate * _SMALL > 1:
                 return too_small(ahead)
         beyond = thread_behind(report, ahead, 1 - room)
@@ -132,6 +136,28 @@ def _without_example(report: Report, loop: Stage) -> Remedy:
     if loop.state in ("ended", "closed"):
         cause = f"'{loop.name}' is empty: it gave no example"
     return Remedy(slow, "start", cause, "", sure=True)
+
+
+def _of_room(ahead: Stage, thread: Thread, behind: float, consumer: float) -> Remedy | None:
+    """Return the remedy for a `prefetch` that is too small; None if its own thread is the slower one."""
+    room = ahead.waits_out or 0.0
+    empty = max(ahead.waits_in or 0.0, 1 - consumer - thread.own if thread.first else 0.0)  # or waits for the GIL
+    if empty + room > _OVERLAP or 1 - room > _SLOWER * behind:
+        return None
+    return by_turns(ahead, consumer, empty, room)
+
+
+def _seldom(report: Report, loop: Stage, waits: float) -> Remedy | None:
+    """Return the remedy for a loop that waits for a small share of the time; None if nothing gains that."""
+    thread = thread_behind(report, loop, waits)
+    if waits < SELDOM or any(has_workers(each) for each in thread.parts):
+        return None
+    if not thread.inputs:
+        return beside(report, thread, 1 - waits)
+    ahead = max(thread.inputs, key=lambda each: each.waits_in or 0.0)
+    if ahead.name.startswith("prefetch(") and (ahead.waits_out or 0.0) > OFTEN:
+        return _of_room(ahead, thread, 1 - waits, 1 - waits)
+    return None
 
 
 def _consumer(loop: Stage, consumer: float) -> Remedy:

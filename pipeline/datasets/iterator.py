@@ -429,8 +429,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         if times.begun_at is not None and times.ended_at is None:
             times.end()
             seconds, facts = times.age(), functools.cache(self._facts)
-            note_pass(self._node, seconds, facts)
-            ended.note(self, seconds, facts)
+            ended.note(self, note_pass(self._node, seconds, facts), facts)
 
     def _close_stream(self) -> None:
         """End the stream's threads and close its files. Can be called again after an interrupt."""

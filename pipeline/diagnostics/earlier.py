@@ -21,13 +21,15 @@ def passes_before(recipe: object) -> LoopFacts | None:
     return _notes.get(recipe)
 
 
-def note_pass(recipe: object, seconds: float, facts: Callable[[], LoopFacts]) -> None:
-    """Note an ended pass."""
+def note_pass(recipe: object, seconds: float, facts: Callable[[], LoopFacts]) -> float:
+    """Note an ended pass. Return how many seconds it took, with the short ones before it if it was short."""
     if seconds >= LONG:
         _notes.pop(recipe, None)
     elif seconds >= SHORTEST:
         whole = with_earlier(without_start(facts()), _notes.get(recipe))
         _notes[recipe] = without_threads(whole)._replace(before=None)
+        return whole.times.age()
+    return seconds
 
 
 def forget_passes() -> None:

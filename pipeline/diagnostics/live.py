@@ -325,20 +325,21 @@ class Ended:
     def __init__(self) -> None:
         self.watchers: list[Any] = []
         self._last: tuple[int, LoopFacts] | None = None
+        self._seconds = 0.0  # that one took
 
     def note(self, loop: Any, seconds: float, facts: Callable[[], LoopFacts]) -> None:
         """Record an ended loop, unless it is short, or a watched one took more than twice as long.
 
         Args:
             loop: The iterator.
-            seconds: How long it took.
+            seconds: How long it took, with the short ones before it over the same dataset.
             facts: Returns its facts.
         """
         found = loops.number(loop)
         if found is None or (seconds < SHORTEST and not self.watchers):
             return
-        if not self.watchers or self._last is None or seconds >= self._last[1].times.age() / 2:
-            new = facts()
+        if not self.watchers or self._last is None or seconds >= self._seconds / 2:
+            new, self._seconds = facts(), seconds
             new = new._replace(state="closed" if new.state == "closed" else "ended")
             self._last = found, new if self.watchers else without_threads(new)
 

@@ -113,16 +113,17 @@ class Report:
         return "\n".join([*texts, *[""] * bool(texts), *brief(self.stages, self.edges), *starved])
 
     def details(self) -> str:
-        """Return all figures as text: a table with every stage, queue and thread, and notes."""
+        """Return all figures as text: the verdict, a table with every stage, queue and thread, and notes."""
         if not self.stages:
             return NOTHING
+        texts = [wrapped(verdict.text) for verdict in self.verdicts]
         notes = [f"over {self.seconds:.1f} s"]
         if self.lock is not None:
             notes.append(f"the GIL was held {self.lock:.0%} of the time")
         if not self.watched:
             notes.append("CPU and GIL use were not measured: run inside `with pipeline.monitor():` to add them")
-        notes += filter(None, [self.starved])
-        return "\n".join([*in_full(self.stages), "", *map(wrapped, notes)])
+        notes += filter(None, [] if texts else [self.starved])  # verdicts begin with it
+        return "\n".join([*texts, *[""] * bool(texts), *in_full(self.stages), "", *map(wrapped, notes)])
 
     def to_svg(self) -> str:
         """Return a drawing: the stages as tanks in a row, with the verdicts below."""
@@ -136,8 +137,9 @@ class Report:
 
 NO_EXAMPLE = "No example has arrived yet"
 NOTHING = (
-    "Nothing to report: no queue or iterator is running, and no loop has run for 10 ms.\n"
-    "Call `pipeline.report()` after a loop over your dataset, or `report()` of its iterator."
+    "Nothing to report: no queue or iterator is running, and no loop has run for\n"
+    "10 ms. Call `pipeline.report()` after a loop over your dataset, or `report()` of\n"
+    "its iterator."
 )
 
 

@@ -69,6 +69,7 @@ def test_a_row_for_each_part_named_as_the_user_names_it():
     assert report.stages[5].tank.stats.capacity == 3
     assert (report.stages[5].threads, report.stages[6].elements) == (1, 1)
     assert "function doubled" in report.details()
+    assert " ".join(report.details().split()).startswith(report.verdict.text)
 
 
 def test_elements_in_and_out():
@@ -409,9 +410,10 @@ running = iter(pipeline.dataset(range(4)))
 next(running)
 print(len(pipeline.report().stages))
 """
-    first, second, verdict, names, elements, stages = run_script(script).stdout.splitlines()
-    assert first.startswith("Nothing to report: ")
-    assert second.startswith("Call `pipeline.report()` after a loop over your dataset")
+    *nothing, verdict, names, elements, stages = run_script(script).stdout.splitlines()
+    assert max(map(len, nothing)) <= 80
+    assert " ".join(nothing).startswith("Nothing to report: ")
+    assert "Call `pipeline.report()` after a loop over your dataset" in " ".join(nothing)
     assert verdict.startswith("Bottleneck: `fetch` (")
     assert names == "['range', 'fetch', 'batch(10)', 'prefetch(2)', 'range'] ended"
     assert (elements, stages) == ("22", "2")

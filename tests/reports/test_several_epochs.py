@@ -141,6 +141,21 @@ def test_a_monitor_ends_with_the_verdict_on_a_loop_that_is_gone(leaves, capfd):
     assert any(each.startswith("your loop") for each in lines), lines
 
 
+def test_a_monitor_prefers_epochs_with_a_verdict_to_a_longer_one_without():
+    def augment(number):
+        time.sleep(0.002)
+        return number
+
+    data = pipeline.dataset(range(100)).map(fetch).cache().map(augment).batch(10)
+    with pipeline.monitor(show=False):
+        for _ in range(7):  # the first takes 0.7 s, the others 0.2 s each
+            for _ in data:
+                pass
+        report = pipeline.report()
+    assert report.verdict.kind == "function"
+    assert "`augment`" in report.verdict.cause
+
+
 def test_the_clocks_of_a_loop_need_no_monitor():
     def compute(number):
         return sum(range(20_000)) + number

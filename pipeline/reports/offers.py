@@ -95,8 +95,10 @@ def more_workers(
             kind, threads, note = "pipeline.threads", True, f"{note}; threads suffice, as it waits"
     if not threads:
         limit += sending(report, slow)
-    most = min(1 / max(limit, apart + share / value), value / max(share, 1.0), _room(report, threads))
-    least = 1.0 if risky else max(1.0, LEAST * most)
+    most, times = min(1 / max(limit, apart + share / value), _room(report, threads)), value / max(share, 1.0)
+    if how != WAITS:  # else other steps run while it waits, so it may gain more than the number of workers
+        most = min(most, times)
+    least = 1.0 if risky else max(1.0, LEAST * min(most, times))
     if how == COMPUTES:  # two processors may be one core
         least = min(least, max(1.0, 1 / max(limit, apart + 2 * share / value)))
     argument = f"{kind}({value})" if kind.startswith("pipeline.") and not threads else str(value)

@@ -65,7 +65,7 @@ def _whole_batches(report: Report, slow: Stage, thread: Thread, limit: float | N
     batch = thread.step("batch")
     size = "batch(n)" if batch is None else batch.name
     if any(each.settings.get("source") == "text" for each in report.stages):
-        if name.endswith("loads"):
+        if any(each.name.endswith("loads") for each in report.stages):
             return Change("Read the file with `pipeline.jsonl(path)`")
         listed = "batch(64, collate=list)" if batch is None else f"{size.removesuffix(')')}, collate=list)"
         return Change(f"To go faster, do more per call, such as `.{listed}.map_batches({name})`")

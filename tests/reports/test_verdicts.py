@@ -134,7 +134,7 @@ def test_a_function_that_waits():
         "Bottleneck: `decode` (90% of the time, waiting for I/O). Try `workers=4`: 3 to 4 times as fast; if it helps, "
         "try 10 next."
     )
-    assert (got.least, got.gain) == pytest.approx((3, 4))
+    assert (got.least, got.gain) == pytest.approx((3, 4 / 0.9))
 
 
 def test_a_function_that_computes_and_holds_the_lock():
@@ -215,6 +215,21 @@ def test_short_functions_of_text_are_not_written_in_numpy(name, advice):
     lines = replace(part(1, "text", 0.1, "source", settings={"source": "text"}), rate=1e5)
     batch = part(3, "batch(8)", 0.1, "step", settings={"call": "batch"})
     assert verdict(lines, part(2, name, 0.7), batch, waits_in=0.9).advice == advice
+
+
+def test_json_lines_beside_a_function_that_takes_longer():
+    lines = replace(part(1, "text", 0.05, "source", settings={"source": "text"}), rate=1e5)
+    loads, label = (replace(each, rate=1e5) for each in (part(2, "loads", 0.31), part(3, "label", 0.33)))
+    batch = part(4, "batch(8)", 0.25, "step", settings={"call": "batch"})
+    got = verdict(lines, loads, replace(label, settings={**label.settings, "call": "map"}), batch, waits_in=0.94)
+    assert got.advice == "Read the file with `pipeline.jsonl(path)`."
+
+
+def test_a_step_that_waits_may_gain_more_than_its_workers():
+    """Another step of its thread works at the same time."""
+    got = verdict(part(1, "load", 0.25), part(2, "fetch", 0.75), waits_in=1.0, wanted=0.02)
+    assert (got.value, got.gain) == (3, pytest.approx(4))
+    assert got.least == pytest.approx(0.75 * 3)
 
 
 @pytest.mark.parametrize(

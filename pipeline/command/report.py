@@ -14,7 +14,7 @@ from pipeline.reports.model import Stage, Verdict
 from pipeline.reports.offers import between
 from pipeline.reports.report import Report as Run
 from pipeline.reports.short_calls import AS_FAST
-from pipeline.reports.words import wrapped
+from pipeline.reports.words import hundredths, wrapped
 
 _SHUFFLE = re.compile(r"`shuffle\([\d,]*\)`")  # its buffer's size is nothing that was written
 _NO_SHUFFLE = "If the examples are in random order already, try --no-shuffle.", "--no-shuffle"
@@ -200,7 +200,8 @@ class FeedReport(NamedTuple):
 
 def _as_dict(stage: str | None, kind: str, texts: _Texts, starved: str | None) -> dict[str, Any]:
     text = " ".join(filter(None, (starved, texts.cause, texts.advice)))
-    return {"stage": stage, "kind": kind, **texts._asdict(), "text": text}
+    gains = {"gain": hundredths(texts.gain), "least": hundredths(texts.least)}
+    return {"stage": stage, "kind": kind, **texts._asdict(), **gains, "text": text}
 
 
 def _share_a_thread(pair: list[Stage]) -> str:

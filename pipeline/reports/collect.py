@@ -16,6 +16,7 @@ from pipeline.reports.first import with_open_calls
 from pipeline.reports.looks import Counts, Look, look
 from pipeline.reports.model import Edge, Level, Progress, Stage, Tank, Verdict
 from pipeline.reports.report import Report
+from pipeline.reports.twins import numbered
 from pipeline.reports.verdict import judge
 from pipeline.stats import QueueStats
 
@@ -107,7 +108,7 @@ class _Collector:
         report = Report(
             self.seconds,
             bool(self.looks),
-            tuple(stages[number] for number in in_order(stages.values(), edges) if number in shown),
+            numbered([stages[number] for number in in_order(stages.values(), edges) if number in shown]),
             edges,
             processors(),
             (self.looks[-1].held - self.looks[0].held) / probed if probed else None,
@@ -231,7 +232,8 @@ class _Collector:
         ahead = part.ahead
         _, waits, seconds = self._change(part.number, lambda: ahead)
         tank = self._tank(part.number, ahead, waits, seconds, 0)
-        return dataclasses.replace(stage, busy=None, waits_in=tank.empty, waits_out=tank.full, tank=tank)
+        shown = dataclasses.replace(tank, empty=min(tank.empty, 1 - tank.full))  # the rest: waits for the GIL
+        return dataclasses.replace(stage, busy=None, waits_in=tank.empty, waits_out=tank.full, tank=shown)
 
     def _loop(self, number: int, facts: LoopFacts) -> Stage:
         """Return the stage for an iterator and the user's loop over it."""

@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.reports.model import Edge, Stage, Verdict
 from pipeline.reports.picture import picture
 from pipeline.reports.table import brief, in_full
-from pipeline.reports.words import escaped, wrapped
+from pipeline.reports.words import escaped, hundredths, wrapped
 
 _STARVED = 0.3  # share of the threads' work: report a longer wait for processors
 _CROWDED = 0.15  # share of the threads' work: promise nothing after a longer wait
@@ -102,7 +102,7 @@ class Report:
             **vars(self),
             "stages": [_stage_dict(stage) for stage in self.stages],
             "edges": [edge._asdict() for edge in self.edges],
-            "verdicts": [vars(verdict) | {"text": verdict.text} for verdict in self.verdicts],
+            "verdicts": [_verdict_dict(verdict) for verdict in self.verdicts],
         }
 
     def __repr__(self) -> str:
@@ -141,6 +141,10 @@ NOTHING = (
     "10 ms. Call `pipeline.report()` after a loop over your dataset, or `report()` of\n"
     "its iterator."
 )
+
+
+def _verdict_dict(verdict: Verdict) -> dict[str, Any]:
+    return {**vars(verdict), "gain": hundredths(verdict.gain), "least": hundredths(verdict.least), "text": verdict.text}
 
 
 def _stage_dict(stage: Stage) -> dict[str, Any]:

@@ -7,7 +7,11 @@ from typing import NamedTuple
 
 from pipeline.diagnostics.wording import count
 from pipeline.reports.model import Edge, Stage, Tank
-from pipeline.reports.words import amount, cells, notes, printable, rate, share, unit
+from pipeline.reports.twins import with_number
+from pipeline.reports.words import WIDTH, amount, cells, cut, notes, printable, rate, share, unit
+
+_LEAST = 16  # columns for a step's name
+_GAP = 2  # columns between two columns
 
 
 class Column(NamedTuple):
@@ -46,8 +50,9 @@ CPU = Column("cpu", lambda stage: "" if stage.cpu is None else f"{stage.cpu:.1f}
 def _step(stage: Stage) -> str:
     """Return the user's name for a stage; their own loop is "your loop"."""
     if stage.kind == "loop":
-        return printable(str(stage.settings.get("called", "your loop")))
-    return printable(f"{stage.kind} {stage.name}" if stage.kind in ("producer", "queue", "reader") else stage.name)
+        return with_number(stage, printable(str(stage.settings.get("called", "your loop"))))
+    name = f"{stage.kind} {stage.name}" if stage.kind in ("producer", "queue", "reader") else stage.name
+    return with_number(stage, printable(name))
 
 
 def _throughput(stage: Stage) -> str:
@@ -115,7 +120,10 @@ def brief(stages: Sequence[Stage], edges: Iterable[Edge]) -> list[str]:
     """Return a table for people as lines: a row per step, with its notes below."""
     runs_in = places(stages, edges)
     where = Column("runs in", lambda stage: runs_in[stage.id], left=True)
-    return _lines(stages, (STEP, where, THROUGHPUT, BUSY, QUEUE))
+    others = (where, THROUGHPUT, BUSY, QUEUE)
+    room = WIDTH - sum(width + _GAP for column in others if (width := column.width(stages)))
+    name = STEP._replace(text=lambda stage: cut(_step(stage), max(_LEAST, room)))
+    return _lines(stages, (name, *others))
 
 
 def in_full(stages: Sequence[Stage]) -> list[str]:

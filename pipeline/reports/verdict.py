@@ -38,6 +38,7 @@ from pipeline.reports.first import first_awaited
 from pipeline.reports.model import Stage, Verdict
 from pipeline.reports.offers import WORTH, between
 from pipeline.reports.report import Report
+from pipeline.reports.twins import with_number
 
 _OVERLAP = 1.05  # sum of shares: more means that a thread waited for the GIL, not for room
 _SLOWER = 1.25  # a read-ahead thread that takes that much longer than the loop needs workers, not room
@@ -62,11 +63,13 @@ def _verdict(report: Report, loop: Stage) -> Verdict:
         remedy = remedy._replace(gain=None, least=None)
         if not remedy.sure:
             remedy = remedy._replace(advice=MEASURE_AGAIN, why="", knob=None, value=None)
+    name = remedy.stage.name
+    cause = remedy.cause.replace(f"`{name}`", f"`{with_number(remedy.stage, name)}`")
     return Verdict(
         loop.id,
         remedy.stage.id,
         remedy.kind,
-        f"{remedy.cause}{f'; {remedy.why}' if remedy.why else ''}.",
+        f"{cause}{f'; {remedy.why}' if remedy.why else ''}.",
         _advice(remedy),
         remedy.knob,
         remedy.value,

@@ -63,6 +63,11 @@ def share(part: float | None) -> str:
     return "" if part is None else f"{part:.0%}"
 
 
+def hundredths(gain: float | None) -> float | None:
+    """Return a speed-up for programs, rounded."""
+    return None if gain is None else round(gain, 2)
+
+
 def duration(seconds: float) -> str:
     """Return a time to wait as text: 12 s, 3:20 min, 2:05 h."""
     if seconds < 100:

@@ -53,7 +53,7 @@ class Report:
 
     @property
     def crowded(self) -> bool:
-        """True if the threads waited for processors, so that more of them may gain nothing."""
+        """True if the threads waited for processors, so more threads or processes that compute may gain nothing."""
         had, wanted = self._clocks()
         return wanted - had > _CROWDED * wanted
 

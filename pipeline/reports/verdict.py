@@ -57,7 +57,7 @@ def _verdict(report: Report, loop: Stage) -> Verdict:
     seconds = min(report.seconds, math.inf if loop.age_s is None else loop.age_s)
     if loop.elements and seconds < LONG:
         remedy = _short(loop, seconds, remedy.stage)
-    if report.crowded and remedy.least is not None:
+    if report.crowded and remedy.knob == "workers" and not remedy.sure:  # they may find no free processor
         remedy = remedy._replace(least=1.0)
     if report.starved:
         remedy = remedy._replace(gain=None, least=None)

@@ -604,6 +604,8 @@ def test_threads_that_waited_for_processors_promise_no_least_gain():
     assert not got.starved
     assert (got.least, got.value) == (1.0, 4)
     assert ": up to 4 times as fast" in got.text
+    got = verdict(part(2, "fetch", 0.9, wanted=0.04, cpu=0.03), waits_in=0.9, lock=0.1, wanted=0.05)
+    assert got.least == pytest.approx(3)  # it needs no processor
 
 
 def test_a_source_of_text_that_computes():

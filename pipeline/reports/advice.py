@@ -85,7 +85,7 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
         yours = [each for each in thread.parts if (calls(each) or can_move(each)) and not has_workers(each)]
         slow = max(yours, key=taken, default=slow)
     share = taken(slow)
-    does = does_serially(slow, thread, consumer if thread.first else 0.0)
+    does = does_serially(report, slow, thread, consumer if thread.first else 0.0)
     brief = takes(report, slow, share * (1 - delayed(thread.owner) / max(thread.busy, 1e-3)), _BRIEF_SERIAL)
     if share < MOSTLY * thread.busy and (brief or thread.compiled):
         together = ", and all are compiled" if thread.compiled else ""

@@ -157,13 +157,17 @@ def called(report: Report, part: Stage) -> tuple[float, bool]:
 # Computing or waiting
 
 
-def does_serially(slow: Stage, thread: Thread, consumer: float) -> str:
-    """Return whether a step without workers computes. Its thread's CPU time may belong to other steps, too."""
+def does_serially(report: Report, slow: Stage, thread: Thread, consumer: float) -> str:
+    """Return whether a step without workers computes. Its thread's CPU time may belong to other steps, too.
+
+    A thread that seems to wait for I/O may wait for the GIL if others hold it most of the time.
+    """
     if thread.wanted is None:
         return UNKNOWN
     others = consumer + max(thread.busy - taken(slow), 0.0)
     does = _activity((thread.owner.cpu or 0.0) - others, thread.wanted, taken(slow))
-    return UNKNOWN if does == WAITS and slow.kind == "step" and not calls(slow) else does
+    unsure = (report.lock or 0.0) > HOGGED or (slow.kind == "step" and not calls(slow))
+    return UNKNOWN if does == WAITS and unsure else does
 
 
 def does_in_workers(report: Report, slow: Stage) -> str:

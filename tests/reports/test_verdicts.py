@@ -217,6 +217,13 @@ def test_short_functions_of_text_are_not_written_in_numpy(name, advice):
     assert verdict(lines, part(2, name, 0.7), batch, waits_in=0.9).advice == advice
 
 
+@pytest.mark.parametrize(("lock", "how"), [(0.1, ", waiting for I/O"), (0.95, "")])
+def test_a_source_that_may_wait_for_the_lock_does_not_wait_for_io(lock, how):
+    given = part(1, "read", 0.8, "source", settings={"source": "callable"})
+    got = verdict(given, prefetch(2, waits_in=0.8, wanted=0.01), waits_in=0.8, lock=lock)
+    assert got.cause == f"Bottleneck: `read` (80% of the time{how})."
+
+
 def test_json_lines_beside_a_function_that_takes_longer():
     lines = replace(part(1, "text", 0.05, "source", settings={"source": "text"}), rate=1e5)
     loads, label = (replace(each, rate=1e5) for each in (part(2, "loads", 0.31), part(3, "label", 0.33)))

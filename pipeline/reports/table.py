@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -47,12 +48,12 @@ WAITS_OUT = Column("waits out", lambda stage: share(stage.waits_out))
 CPU = Column("cpu", lambda stage: "" if stage.cpu is None else f"{stage.cpu:.1f}")
 
 
-def _step(stage: Stage) -> str:
-    """Return the user's name for a stage; their own loop is "your loop"."""
-    if stage.kind == "loop":
-        return with_number(stage, printable(str(stage.settings.get("called", "your loop"))))
+def _step(stage: Stage, width: int = sys.maxsize) -> str:
+    """Return the user's name for a stage in at most `width` columns; their own loop is "your loop"."""
     name = f"{stage.kind} {stage.name}" if stage.kind in ("producer", "queue", "reader") else stage.name
-    return with_number(stage, printable(name))
+    if stage.kind == "loop":
+        name = str(stage.settings.get("called", "your loop"))
+    return with_number(stage, cut(printable(name), width - len(with_number(stage, ""))))
 
 
 def _throughput(stage: Stage) -> str:
@@ -122,7 +123,7 @@ def brief(stages: Sequence[Stage], edges: Iterable[Edge]) -> list[str]:
     where = Column("runs in", lambda stage: runs_in[stage.id], left=True)
     others = (where, THROUGHPUT, BUSY, QUEUE)
     room = WIDTH - sum(width + _GAP for column in others if (width := column.width(stages)))
-    name = STEP._replace(text=lambda stage: cut(_step(stage), max(_LEAST, room)))
+    name = STEP._replace(text=lambda stage: _step(stage, max(_LEAST, room)))
     return _lines(stages, (name, *others))
 
 

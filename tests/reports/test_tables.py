@@ -29,6 +29,14 @@ def test_a_long_name_is_cut_where_the_table_would_be_too_wide():
     assert LONG in rows(LONG)[0]  # there is room
 
 
+def test_a_name_that_is_cut_keeps_its_number():
+    stages = [Stage(each, "function", LONG, elements=1, busy=0.5) for each in (1, 2)]
+    long = Stage(3, "function", LONG, elements=1, rate=1e9, busy=0.5, settings={"unit": 40 * "x"})
+    first, second, _ = str(Report(10.0, False, numbered([*stages, long]), (), 4)).splitlines()[1:]
+    assert first.partition("  ")[0].endswith("\u2026 (1)")
+    assert second.partition("  ")[0].endswith("\u2026 (2)")
+
+
 def test_equal_names_of_functions_and_of_loops_are_numbered():
     functions = [each.split("  ")[0] for each in rows("Augment", "load", "Augment")]
     assert functions == ["Augment (1)", "load", "Augment (2)"]

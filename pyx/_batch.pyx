@@ -431,7 +431,8 @@ cdef class AgainMemory:
         self.handler = new_recycler(mixed)
 
     def __dealloc__(self):
-        stop_recycling(self.handler)
+        if self.handler is not None:  # None if the arguments are refused
+            stop_recycling(self.handler)
 
     def __enter__(self):
         begin_recycling(self.handler)

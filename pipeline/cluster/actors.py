@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from pipeline.cluster.connect import LEFT, bare
+from pipeline.conditions import ReentrantCondition
 from pipeline.errors import AbortedError, FailedPreconditionError
-from pipeline.locks import ReentrantCondition
 from pipeline.workers.chunks import FailedItem
 
 # Namespace for actor names, independent of the job.

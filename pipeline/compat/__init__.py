@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import Any
 
+VERSION = "1.15.0"  # of TensorFlow
+
 
 def __getattr__(name: str) -> Any:
     if name == "v1":  # imported lazily: it takes time

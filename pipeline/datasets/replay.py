@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.conditions import ReentrantCondition
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.replay_files import load_contents, save_contents
 from pipeline.datasets.replay_rows import ReplayRows, contents_of
@@ -24,7 +25,6 @@ from pipeline.errors import (
     invalid,
     show,
 )
-from pipeline.locks import ReentrantCondition
 from pipeline.orders.seeds import Seed
 from pipeline.stages.block import Block, Columns, listed
 from pipeline.stages.index import ENDLESS

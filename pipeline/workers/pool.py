@@ -14,10 +14,11 @@ from concurrent.futures import BrokenExecutor, Future, InvalidStateError
 from concurrent.futures._base import CANCELLED_AND_NOTIFIED
 from typing import Any, NamedTuple
 
+from pipeline.conditions import ReentrantCondition
 from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
 from pipeline.errors import ResourceExhaustedError
-from pipeline.locks import Lock, ReentrantCondition
+from pipeline.locks import Lock
 from pipeline.sync.ending import StartingThread, wait_for_end
 from pipeline.sync.stop_flag import StopFlag
 from pipeline.workers.chunks import WorkerDied

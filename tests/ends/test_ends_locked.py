@@ -11,7 +11,8 @@ import pytest
 from helpers import run_in_thread, wait_until
 
 import pipeline
-from pipeline.locks import Lock, ReentrantCondition
+from pipeline.conditions import ReentrantCondition
+from pipeline.locks import Lock
 
 TIMES = 20  # because Ctrl-C strikes too early if the main thread does not wait yet
 

@@ -40,7 +40,7 @@ def test_tests_say_why_they_look_at_private_names():
 
 
 def test_with_takes_no_lock_that_ctrl_c_may_leave_locked():
-    assert rules.foreign_locks(ROOT) == [], "use Lock or ReentrantCondition from pipeline.locks"
+    assert rules.foreign_locks(ROOT) == [], "use pipeline.locks.Lock or pipeline.conditions.ReentrantCondition"
 
 
 def test_the_map_has_every_room():

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline.conditions import ReentrantCondition
 from pipeline.errors import CancelledError, OutOfRangeError, invalid
-from pipeline.locks import ReentrantCondition
 
 _FIRST_INDEX = -(2**63)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.conditions import ReentrantCondition
 from pipeline.errors import ResourceExhaustedError, invalid
-from pipeline.locks import ReentrantCondition
 
 
 def size_of(values: Any) -> int:

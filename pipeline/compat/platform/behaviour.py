@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = "1.15.0"
+from pipeline.compat import VERSION as VERSION
 
 
 def executing_eagerly() -> bool:

@@ -20,10 +20,11 @@ from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.plan import Plan
 from pipeline.compat.session.run import SessionRun, current
 from pipeline.compat.session.session import BaseSession
+from pipeline.conditions import ReentrantCondition
 from pipeline.diagnostics.workers import note_read
 from pipeline.dtypes import object_vector
 from pipeline.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OpError
-from pipeline.locks import Lock, ReentrantCondition
+from pipeline.locks import Lock
 from pipeline.queues.rows import Rows
 
 

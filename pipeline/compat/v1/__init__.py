@@ -4,8 +4,8 @@ Contains the `tensorflow.compat.v1` names used by input pipelines. Modules are i
 used.
 """
 
+from pipeline.compat import VERSION
 from pipeline.compat.namespace import attach as _attach
-from pipeline.compat.platform.behaviour import VERSION
 
 __version__ = VERSION
 

@@ -392,7 +392,7 @@ class TestHive:
 
     def test_other_folders(self, kind, tmp_path):
         for folders, name in ((["a=1", "b=1"], "a"), (["a", "b=1"], "b"), (["b=1", "a"], "b")):
-            with pytest.raises(pipeline.InvalidArgumentError, match=f"column '{name}' is not there"):
+            with pytest.raises(pipeline.InvalidArgumentError, match=f"column '{name}' is missing"):
                 self.make(kind, tmp_path, folders)
             [batch] = self.make(kind, tmp_path, folders, columns=["n"]).batch(4)
             assert batch["n"].tolist() == [0, 1, 10, 11]

@@ -167,8 +167,8 @@ class AsyncCall:
     ("function", "workers", "text"),
     [
         (3, 2, "must be callable, not 3"),
-        (yields, 2, r"must return an example, and <function yields .*> yields"),
-        (AsyncCall(), 2, "must return an example, and .*AsyncCall.* is async"),
+        (yields, 2, r"must return an example, but <function yields .*> uses yield"),
+        (AsyncCall(), 2, "must return an example, but .*AsyncCall.* is async"),
         (print, "2", "workers must be .*'2'"),
     ],
 )

@@ -23,7 +23,7 @@ from pipeline.workers import pickling, spares
 from pipeline.workers.chunks import FailedItem, WorkerDied
 from pipeline.workers.definition import Definition
 from pipeline.workers.executor import Workers
-from pipeline.workers.long_lists import Snapshots
+from pipeline.workers.long_lists import Snapshots, sha1
 from pipeline.workers.pickling import pickled
 from pipeline.workers.pool import BrokenWorkers, Promise, SubmittedCall, WorkerPool, WorkerThread
 from pipeline.workers.process import UNGUARDED, Worker
@@ -58,6 +58,7 @@ class Processes(Workers):
         self._pid = os.getpid()
         self._kept = False
         self._snapshots = Snapshots()
+        sha1()  # imports hashlib while files can still be opened
         self._known: weakref.WeakKeyDictionary[functools.partial[Any], Definition] = weakref.WeakKeyDictionary()
         first, modules = (None, set[str]()) if setup is None else pickled(setup, "setup")
         self._starter = spares.Starter(method, first, preload)

@@ -13,6 +13,7 @@ from pipeline.reports.words import WIDTH, amount, cells, cut, notes, printable, 
 
 _LEAST = 16  # columns for a step's name
 _GAP = 2  # columns between two columns
+_OFTEN = 0.2  # a smaller part of the other share is not shown
 
 
 class Column(NamedTuple):
@@ -62,9 +63,10 @@ def _throughput(stage: Stage) -> str:
 
 
 def _held(tank: Tank) -> str:
-    """Return how often a queue was empty or full, such as "empty 90%"; its level if it never was either."""
-    word, part = max(("empty", tank.empty), ("full", tank.full), key=lambda each: each[1])
-    return f"{word} {part:.0%}" if part else f"{amount(tank.stats.size)} of {amount(tank.stats.capacity)}"
+    """Return how often a queue was empty and full, such as "empty 90%"; its level if it never was either."""
+    known = {"empty": tank.empty, "full": tank.full}
+    often = [f"{word} {part:.0%}" for word, part in known.items() if part >= _OFTEN * max(known.values()) > 0]
+    return ", ".join(often) or f"{amount(tank.stats.size)} of {amount(tank.stats.capacity)}"
 
 
 STEP = Column("step", _step, left=True)

@@ -37,6 +37,15 @@ def test_a_name_that_is_cut_keeps_its_number():
     assert second.partition("  ")[0].endswith("\u2026 (2)")
 
 
+@pytest.mark.parametrize(
+    ("full", "empty", "want"), [(0.43, 0.24, "empty 24%, full 43%"), (0.0, 0.9, "empty 90%"), (0.9, 0.05, "full 90%")]
+)
+def test_a_prefetch_that_was_empty_and_full(full, empty, want):
+    prefetch = Stage(2, "step", "prefetch(2)", elements=1, tank=Tank(STATS, 0, 0.0, full, empty))
+    row = str(Report(10.0, False, (prefetch, Stage(3, "loop", "x")), (Edge(2, 3),), 4)).splitlines()[1]
+    assert row.endswith(f"  {want}")
+
+
 def test_equal_names_of_functions_and_of_loops_are_numbered():
     functions = [each.split("  ")[0] for each in rows("Augment", "load", "Augment")]
     assert functions == ["Augment (1)", "load", "Augment (2)"]

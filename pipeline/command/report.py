@@ -8,10 +8,9 @@ import re
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics.wording import count
-from pipeline.reports.advice import MEASURE_AGAIN
-from pipeline.reports.facts import COMPUTES, made_by, taken
+from pipeline.reports.advice import MEASURE_AGAIN, NO_STEP
+from pipeline.reports.facts import MOSTLY, WAITS, made_by, taken
 from pipeline.reports.model import Stage, Verdict
-from pipeline.reports.offers import between
 from pipeline.reports.report import Report as Run
 from pipeline.reports.short_calls import AS_FAST
 from pipeline.reports.words import hundredths, wrapped
@@ -20,8 +19,12 @@ _SHUFFLE = re.compile(r"`shuffle\([\d,]*\)`")  # its buffer's size is nothing th
 _NO_SHUFFLE = "If the examples are in random order already, try --no-shuffle.", "--no-shuffle"
 # Names for the dataset steps, because none was written by the user.
 _IN_WORDS = {"_contents": "read", "_decoded": "decode"}
-_LESS_PARSING = "fewer columns or a format that needs less parsing"
-_ALIKE = 0.5  # a step with this part of the longest one's time is a bottleneck, too
+_SMALLER_BUFFER = "A smaller --min-after-dequeue starts sooner and shuffles less."
+_PARSED = {  # advice for formats whose parsing takes most of the time
+    "csv": "One thread reads: fewer columns or a format that needs less parsing help.",
+    "jsonl": "Parquet is faster to read.",
+}
+_ALIKE = 0.5  # a step with this part of the longest one's time takes long, too
 LONG_ENOUGH = 3.0  # seconds after which a run's verdict no longer varies between runs
 SHORT = 1.0  # seconds: shorter runs have no table
 
@@ -122,9 +125,12 @@ class FeedReport(NamedTuple):
                 text = "No batch was left: the run that saved the state had come to the end of its input."
             return _as_dict(None, "start", _Texts(text), None)
         texts = self._texts(verdict)
-        step = next((each for each in self.run.stages if each.id == verdict.stage), None)
+        kind, number = verdict.kind, verdict.stage
+        if kind == "function" and (pool := self._filled()) is not None:
+            kind, number = "pool", pool.id
+        step = next((each for each in self.run.stages if each.id == number), None)
         name = None if step is None else _step(_in_words(step))
-        return _as_dict(name, verdict.kind, texts, verdict.starved)
+        return _as_dict(name, kind, texts, verdict.starved)
 
     def _texts(self, verdict: Verdict) -> _Texts:
         """Return the verdict in the command's words, with the option to change."""
@@ -137,18 +143,39 @@ class FeedReport(NamedTuple):
         cause = _SHUFFLE.sub("`shuffle`", verdict.cause)
         for name, words in _IN_WORDS.items():
             cause = cause.replace(f"`{name}`", f"`{words}`")
-        if verdict.kind == "pool" and self.examples <= self._kept():
+        filled = self._filled() if verdict.kind == "function" else None
+        if (verdict.kind == "pool" or filled is not None) and self.examples <= self._kept():
             advice = f"The run ended before the buffer was full: {self._longer(4 * self._kept() / self.examples)}."
             return _Texts("Too short to judge.", advice, "--epochs")
-        small = verdict.kind == "prefetch" and verdict.value is None
-        pair = self._sharing() if verdict.kind in ("source", "step") or small else []
-        if any(each.name.startswith("shuffle") for each in pair):
-            return self._without_shuffle(pair)
-        if verdict.advice.startswith((MEASURE_AGAIN, AS_FAST)):
+        if filled is not None:
+            share, busy = self.first_batch_s / self.seconds, cause.removeprefix("Bottleneck: ").partition(";")[0]
+            cause = f"Bottleneck: filling the buffer of `shuffle` took {share:.0%} of the time, by {busy.rstrip('.')}."
+            return _Texts(cause, _SMALLER_BUFFER, "--min-after-dequeue")
+        if verdict.advice.startswith(MEASURE_AGAIN):
             return _Texts(cause, verdict.advice)
-        if pair and not small:
-            return _Texts(_share_a_thread(pair))
+        small = verdict.kind == "prefetch" and verdict.value is None
+        if (cause.startswith(NO_STEP) or small) and (longest := self._longest(small)) is not None:
+            cause = f"Bottleneck: `{_in_words(longest).name}` ({taken(longest):.0%} of the time)."
+            if longest.name.startswith("shuffle"):
+                return _Texts(cause, *_NO_SHUFFLE)
+            if longest.kind == "source" and self.settings["format"] in _PARSED:
+                return _Texts(cause, self._read_faster(cause))
+            return _Texts(cause, verdict.advice if verdict.advice.startswith(AS_FAST) else "")
+        if verdict.advice.startswith(AS_FAST):
+            return _Texts(cause, verdict.advice)
         return _Texts(cause, *self._advice(verdict), verdict.gain, verdict.least)
+
+    def _filled(self) -> Stage | None:
+        """Return the shuffle step if most of the run went by until the first batch; else None."""
+        if self.first_batch_s < MOSTLY * self.seconds:
+            return None
+        return next((each for each in self.run.stages if each.name.startswith("shuffle(")), None)
+
+    def _read_faster(self, cause: str) -> str:
+        """Return the advice for a slow source."""
+        if WAITS in cause or self.settings["format"] not in _PARSED:
+            return "One thread reads: faster files help."
+        return _PARSED[self.settings["format"]]
 
     def _kept(self) -> int:
         """Return how many examples the shuffle buffer holds."""
@@ -162,51 +189,42 @@ class FeedReport(NamedTuple):
         size = 10 ** (len(str(needed)) - 1)
         return f"try --epochs {math.ceil(needed / size) * size}"
 
-    def _without_shuffle(self, pair: list[Stage]) -> _Texts:
-        gain = 1 / max(1 - sum(taken(each) for each in pair if each.name.startswith("shuffle")), 0.1)
-        advice = f"If the examples are in random order already, try --no-shuffle{between(1.0, gain)}."
-        return _Texts(_share_a_thread(pair), advice, "--no-shuffle", gain, 1.0)
-
     def _advice(self, verdict: Verdict) -> tuple[str, str | None]:
         """Return the verdict's advice in terms of the command's options, and the option."""
         threads, processors = self.settings["threads"], self.run.processors
         if verdict.kind == "consumer":
             return "Your files keep up with a loop that does nothing else.", None
         if verdict.kind == "pool":
-            return "A smaller --min-after-dequeue starts sooner and shuffles less.", "--min-after-dequeue"
+            return _SMALLER_BUFFER, "--min-after-dequeue"
         if verdict.kind == "prefetch" and verdict.value is None:
             return "Try a larger --batch-size.", "--batch-size"
         if verdict.kind == "prefetch":
             return f"Try --capacity {2 * self.settings['capacity']}.", "--capacity"
         if verdict.kind == "source":
-            helps = _LESS_PARSING if f"{COMPUTES})" in verdict.cause else "faster files"
-            return f"One thread reads: {helps} help.", None
+            return self._read_faster(verdict.cause), None
         if verdict.kind == "step" and _SHUFFLE.search(verdict.cause):
             return _NO_SHUFFLE
         if verdict.kind == "step":
             return "Your files keep up with it.", None
         if threads < processors:
             return f"Try --threads {min(2 * threads, processors)}.", "--threads"
-        return f"All {processors} processors have a thread: faster files or fewer columns help.", None
+        helps = "faster files" if WAITS in verdict.cause else "smaller files"
+        return f"All {processors} processors have a thread: {helps} help.", None
 
-    def _sharing(self) -> list[Stage]:
-        """Return the two longest steps in one thread; none if one of them takes most of its time."""
+    def _longest(self, shuffling: bool) -> Stage | None:
+        """Return the step with most of the read-ahead thread's time; if `shuffling`, only if a shuffle takes long."""
         working = [each for each in self.run.stages if each.kind != "loop" and each.tank is None and not made_by(each)]
-        parts = sorted(working, key=taken, reverse=True)
-        if len(parts) < 2 or not taken(parts[1]) or taken(parts[1]) < _ALIKE * taken(parts[0]):
-            return []
-        return parts[:2]
+        longest = max(working, key=taken, default=None)
+        if longest is None or not taken(longest):
+            return None
+        shuffles = any(each.name.startswith("shuffle") and taken(each) >= _ALIKE * taken(longest) for each in working)
+        return longest if shuffles or not shuffling else None
 
 
 def _as_dict(stage: str | None, kind: str, texts: _Texts, starved: str | None) -> dict[str, Any]:
     text = " ".join(filter(None, (starved, texts.cause, texts.advice)))
     gains = {"gain": hundredths(texts.gain), "least": hundredths(texts.least)}
     return {"stage": stage, "kind": kind, **texts._asdict(), **gains, "text": text}
-
-
-def _share_a_thread(pair: list[Stage]) -> str:
-    names = " and ".join(f"`{_in_words(each).name}` {taken(each):.0%}" for each in pair)
-    return f"Bottleneck: {names} share one thread."
 
 
 def _in_words(stage: Stage) -> Stage:

@@ -92,7 +92,8 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
         cause = f"{NO_STEP}{together}: {_by_size(thread)}"
         change = for_all(report, thread)
         return Remedy(slow, slow.kind, cause, change.advice, None, None, change.gain, change.least, change.note)
-    cause = f"Bottleneck: `{slow.name}` ({share:.0%} of the time{brief or does})"
+    files = slow.kind == "source" and not can_move(slow)  # a call's duration helps with functions
+    cause = f"Bottleneck: `{slow.name}` ({share:.0%} of the time{does or brief if files else brief or does})"
     if brief and (calls(slow) or can_move(slow)):
         return _of_brief(report, slow, thread, cause, needed(thread, behind, consumer, slow))
     least, ahead = _by_prefetch(report, thread, consumer)

@@ -182,7 +182,8 @@ def does_in_workers(report: Report, slow: Stage) -> str:
     if cpu > MOSTLY * report.processors and slow.wanted > MOSTLY * at_work:  # they wait for each other
         return COMPUTES
     does = _activity(cpu, slow.wanted, at_work)
-    return UNKNOWN if does == WAITS and cpu > _HARDLY * at_work and delayed(slow) > _HALF else does
+    unsure = (report.lock or 0.0) > HOGGED or (cpu > _HARDLY * at_work and delayed(slow) > _HALF)
+    return UNKNOWN if does == WAITS and unsure else does
 
 
 def holds_gil(report: Report, factory: str, cpu: float) -> bool:

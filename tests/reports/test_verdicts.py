@@ -504,7 +504,7 @@ def test_busy_threads_where_another_thread_holds_the_lock():
     pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2, "wanted": 0.1}
     got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, lock=0.95)
     assert (got.knob, got.gain) == (None, None)
-    assert "waiting for I/O); the GIL is held 95% of the time." in got.text
+    assert "98% busy); the GIL is held 95% of the time." in got.text  # it waits for the GIL rather than for I/O
 
 
 @pytest.mark.parametrize(("processors", "lock", "most"), [(2, 0.1, 2.5), (4, 0.1, 4), (4, 0.4, 2.5)])
@@ -650,6 +650,12 @@ def test_workers_that_idle_while_your_loop_works():
     pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2}
     got = verdict(part(1, "decode", 0.5, **pooled), waits_in=0.5)
     assert (got.knob, got.value) == ("prefetch", 2)
+
+
+def test_a_file_whose_parsing_computes():
+    ahead = prefetch(3, waits_in=1.0, wanted=1.0)
+    got = verdict(replace(part(1, "jsonl", 0.6, "source"), rate=30_000.0), ahead, waits_in=0.98)
+    assert got.cause == "Bottleneck: `jsonl` (60% of the time, computing)."
 
 
 def test_a_pool_that_fills():

@@ -17,6 +17,7 @@ from pipeline.reports.facts import (
     called,
     calls,
     can_move,
+    computing,
     delayed,
     does_in_workers,
     does_serially,
@@ -30,6 +31,7 @@ from pipeline.reports.model import Stage
 from pipeline.reports.offers import LEAST, WORTH, Offer, figure, more_workers, sending
 from pipeline.reports.report import Report
 from pipeline.reports.short_calls import for_all, for_call
+from pipeline.reports.twins import with_number
 
 OFTEN = 0.2  # share of the time
 SELDOM = 0.05  # share of the time: a shorter wait is not worth a change
@@ -37,6 +39,7 @@ SETTLED = 10  # seconds after which `workers="auto"` has tried all it can
 
 _BRIEF = 10e-6  # seconds: handing a shorter call to a worker costs about as much as the call
 _BRIEF_SERIAL = 20e-6  # seconds: workers speed up a shorter call less than work on whole batches does
+_AT_WORK = 0.8  # share of the time: such workers are as much of a bottleneck as one that is always busy
 _FULL = 0.05  # share of the time: a slow thread is never longer ahead if examples take equal time
 _HALF = 0.5  # processors
 _BUSY = 0.75  # share of the time: workers idle for longer may wait for the loop
@@ -85,27 +88,32 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
         yours = [each for each in thread.parts if (calls(each) or can_move(each)) and not has_workers(each)]
         slow = max(yours, key=taken, default=slow)
     share = taken(slow)
-    does = does_serially(report, slow, thread, consumer if thread.first else 0.0)
-    brief = takes(report, slow, share * (1 - delayed(thread.owner) / max(thread.busy, 1e-3)), _BRIEF_SERIAL)
+    mine = consumer if thread.first else 0.0
+    does = does_serially(report, slow, thread, mine)
+    cpu = computing(slow, thread, mine)
+    mixed = does == WAITS and cpu > OFTEN * share
+    brief = takes(report, slow, share * (1 - delayed(thread.owner) / max(thread.busy + mine, 1e-3)), _BRIEF_SERIAL)
     if share < MOSTLY * thread.busy and (brief or thread.compiled):
         together = ", and all are compiled" if thread.compiled else ""
         cause = f"{NO_STEP}{together}: {_by_size(thread)}"
         change = for_all(report, thread)
         return Remedy(slow, slow.kind, cause, change.advice, None, None, change.gain, change.least, change.note)
+    does_what = _does_both(cpu / share) if mixed else does
     files = slow.kind == "source" and not can_move(slow)  # a call's duration helps with functions
-    cause = f"Bottleneck: `{slow.name}` ({share:.0%} of the time{does or brief if files else brief or does})"
+    cause = _cause(slow, mine, does_what or brief if files else brief or does_what)
     if brief and (calls(slow) or can_move(slow)):
         return _of_brief(report, slow, thread, cause, needed(thread, behind, consumer, slow))
     least, ahead = _by_prefetch(report, thread, consumer)
     if slow.kind == "function" or can_move(slow):
-        limit = needed(thread, behind, consumer, slow)
+        limit = max(needed(thread, behind, consumer, slow), cpu * mixed)  # threads may compute in turn
         offer = more_workers(report, slow, 1, share, share, limit, does, _apart(report, share))
+        offer = offer._replace(note="" if mixed else offer.note)
         if (thread.owner.waits_out or 0.0) > _FULL:  # examples take unequal time
             offer = offer._replace(least=1.0)
         if offer.most > WORTH * (least if does == COMPUTES else ahead):
             return _in_workers(slow, cause, offer, does)
     if ahead > WORTH:
-        return prefetched(slow, slow.kind, _waits_for(slow, consumer) if consumer > MOSTLY else cause, ahead)
+        return prefetched(slow, slow.kind, cause, ahead)
     if slow.settings.get("call") == "batch" and calls(slow):
         return _of_collate(report, slow, cause, share, needed(thread, behind, consumer, slow), does)
     if slow.kind == "function" and sending(report, slow) > OFTEN:
@@ -132,7 +140,7 @@ def takes(report: Report, slow: Stage, share: float, limit: float) -> str:
 def _by_size(thread: Thread) -> str:
     """Return a thread's longest steps with their shares of the time."""
     longest = sorted(thread.parts, key=taken, reverse=True)[:3]
-    return ", ".join(f"`{each.name}` {taken(each):.0%}" for each in longest)
+    return ", ".join(f"`{with_number(each, each.name)}` {taken(each):.0%}" for each in longest)
 
 
 def _of_brief(report: Report, slow: Stage, thread: Thread, cause: str, limit: float | None = None) -> Remedy:
@@ -196,6 +204,18 @@ def _waits_for(slow: Stage, consumer: float) -> str:
     return f"Your loop takes {consumer:.0%} of the time, and waits {1 - consumer:.0%} for `{slow.name}`"
 
 
+def _cause(slow: Stage, consumer: float, details: str) -> str:
+    """Return the cause for a step without workers; `consumer` is the loop's share of the time in its thread."""
+    if consumer > MOSTLY:
+        return _waits_for(slow, consumer)
+    return f"Bottleneck: `{slow.name}` ({taken(slow):.0%} of the time{details})"
+
+
+def _does_both(part: float) -> str:
+    """Return how much of its time a function computes."""
+    return f", {1 - part:.0%} waiting, {part:.0%} computing"
+
+
 def beside(report: Report, thread: Thread, consumer: float) -> Remedy | None:
     """Return the remedy for a loop that seldom waits for steps in its own thread; None if a prefetch gains nothing."""
     _, ahead = _by_prefetch(report, thread, consumer)
@@ -249,14 +269,14 @@ def of_workers(report: Report, slow: Stage, thread: Thread, behind: float, consu
     _, ahead = _by_prefetch(report, thread, consumer)
     if busy < _BUSY and consumer > OFTEN and ahead > WORTH and not turns:
         return prefetched(slow, "function", cause, ahead, "they are idle while your loop works")
+    if does == WAITS and (peers := _peers(report, slow, thread)):
+        return _of_peers(report, slow, peers, thread, behind, consumer)
     if busy < ALWAYS and not turns and (others := [each for each in all_before(report, slow) if has_workers(each)]):
-        return _behind_others(report, slow, others[0], thread, cause)
+        return _behind_others(report, slow, others[0], thread, cause, does)
     if busy < MOSTLY and not turns:
         why = "they wait for the slowest, as examples take unequal time"
         sure = taken(slow) > MOSTLY * thread.busy  # the thread waits for them, not for a processor
         return Remedy(slow, "function", cause, "If any order will do, pass `ordered=False`", why=why, sure=sure)
-    if does == WAITS and (peers := _peers(report, slow, thread)):
-        return _of_peers(report, slow, peers, thread, behind, consumer)
     limit, apart = needed(thread, behind, consumer, slow), _apart(report, taken(slow))
     offer = more_workers(report, slow, now, work, now * taken(slow) if apart else now, limit, does, apart)
     if offer.most < WORTH:
@@ -269,8 +289,8 @@ def of_workers(report: Report, slow: Stage, thread: Thread, behind: float, consu
 
 
 def _peers(report: Report, slow: Stage, thread: Thread) -> list[Stage]:
-    """Return the steps of a thread whose workers are always busy with waiting, in order; none if there is but one."""
-    busy = [each for each in thread.parts if has_workers(each) and (each.busy or 0.0) >= ALWAYS]
+    """Return the steps of a thread whose workers are busy with waiting, in order; none if there is but one."""
+    busy = [each for each in thread.parts if has_workers(each) and (each.busy or 0.0) >= _AT_WORK]
     found = [each for each in busy if each is slow or does_in_workers(report, each) == WAITS]
     equal = all(each.threads == slow.threads and made_by(each) == made_by(slow) for each in found)
     return sorted(found, key=report.stages.index) if len(found) > 1 and equal else []
@@ -298,15 +318,21 @@ def _of_auto(report: Report, slow: Stage, cause: str) -> Remedy:
     return Remedy(slow, "function", cause, LESS_WORK, why='`workers="auto"` found no better number')
 
 
-def _behind_others(report: Report, slow: Stage, other: Stage, thread: Thread, cause: str) -> Remedy:
+def _behind_others(report: Report, slow: Stage, other: Stage, thread: Thread, cause: str, does: str) -> Remedy:
     """Return the remedy for workers that wait for those of an earlier step, though neither is always busy."""
-    alone = sum(taken(each) for each in thread.parts if not has_workers(each)) + (other.busy or 0.0) * other.threads
+    work = (other.busy or 0.0) * other.threads
+    alone = sum(taken(each) for each in thread.parts if not has_workers(each)) + work
     gain = 1 / max(alone, slow.busy or 0.0, 1e-3)
-    why = f"they wait for the workers of `{other.name}`"
-    if gain > WORTH:
-        advice = f"Leave out `workers=` of `{other.name}`"
+    name = with_number(other, other.name)
+    waits = "it waits" if slow.threads == 1 else "they wait"
+    why = f"{waits} for the {'worker' if other.threads == 1 else 'workers'} of `{name}`"
+    if gain > WORTH and work < OFTEN:  # else the loop's thread would do much work
+        advice = f"Leave out `workers=` of `{name}`"
         return Remedy(slow, "function", cause, advice, "workers", None, gain, 1.0, why=why)
-    advice = f"Call `{other.name}` and `{slow.name}` in one function, in one `.map`"
+    total, kind = slow.threads + other.threads, made_by(slow)
+    number = min(total, max(report.processors, slow.threads)) if does == COMPUTES else total
+    argument = str(number) if kind == "pipeline.threads" else f"{kind}({number})"
+    advice = f"Try one function for both, with `workers={argument}`"
     return Remedy(slow, "function", cause, advice, why=why)
 
 

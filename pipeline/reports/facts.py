@@ -164,10 +164,15 @@ def does_serially(report: Report, slow: Stage, thread: Thread, consumer: float) 
     """
     if thread.wanted is None:
         return UNKNOWN
-    others = consumer + max(thread.busy - taken(slow), 0.0)
-    does = _activity((thread.owner.cpu or 0.0) - others, thread.wanted, taken(slow))
+    does = _activity(computing(slow, thread, consumer), thread.wanted, taken(slow))
     unsure = (report.lock or 0.0) > HOGGED or (slow.kind == "step" and not calls(slow))
     return UNKNOWN if does == WAITS and unsure else does
+
+
+def computing(slow: Stage, thread: Thread, consumer: float) -> float:
+    """Return the processors that a step without workers uses at least: the other steps may not compute."""
+    others = consumer + max(thread.busy - taken(slow), 0.0)
+    return (thread.owner.cpu or 0.0) - others
 
 
 def does_in_workers(report: Report, slow: Stage) -> str:

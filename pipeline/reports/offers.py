@@ -69,7 +69,7 @@ def more_workers(
         share: The number doing the current work.
         limit: Share of the time for everything else; more workers cannot lower it.
         how: COMPUTES, WAITS or UNKNOWN.
-        apart: Share of the time in which they cannot work, however many there are.
+        apart: Share of the time in which they may not work, however many there are.
     """
     enough = min(math.ceil(work / limit), _MOST)
     value = max(now + 1 if now < _MOST else now, min(enough, _MOST_AT_ONCE * now))
@@ -95,10 +95,10 @@ def more_workers(
             kind, threads, note = "pipeline.threads", True, f"{note}; threads suffice, as it waits"
     if not threads:
         limit += sending(report, slow)
-    most, times = min(1 / max(limit, apart + share / value), _room(report, threads)), value / max(share, 1.0)
+    most, times = min(1 / max(limit, share / value), _room(report, threads)), value / max(share, 1.0)
     if how != WAITS:  # else other steps run while it waits, so it may gain more than the number of workers
         most = min(most, times)
-    least = 1.0 if risky else max(1.0, LEAST * min(most, times))
+    least = 1.0 if risky else max(1.0, LEAST * min(most, times, 1 / (apart + share / value)))
     if how == COMPUTES:  # two processors may be one core
         least = min(least, max(1.0, 1 / max(limit, apart + 2 * share / value)))
     argument = f"{kind}({value})" if kind.startswith("pipeline.") and not threads else str(value)

@@ -104,8 +104,12 @@ def _place(stage: Stage, known: Mapping[int, Stage], behind: Mapping[int, int]) 
     return "its own thread" if at is stage else f"{printable(at.name.partition('(')[0])}'s thread"
 
 
+def _named(stage: Stage) -> str:
+    return printable(f"{stage.kind} {stage.name}")
+
+
 _COLUMNS = (
-    Column("stage", lambda stage: printable(f"{stage.kind} {stage.name}"), left=True),
+    Column("stage", lambda stage: _step(stage) if stage.kind == "loop" else _named(stage), left=True),
     THREADS,
     RATE,
     Column("capacity", _of_tank(lambda tank: amount(tank.stats.capacity))),

@@ -43,6 +43,7 @@ from pipeline.reports.twins import with_number
 _OVERLAP = 1.05  # sum of shares: more means that a thread waited for the GIL, not for room
 _SLOWER = 1.25  # a read-ahead thread that takes that much longer than the loop needs workers, not room
 _AT_WORK = 0.8  # share of the time: such workers filled the buffer, and hardly waited for it
+_FILLED = 3  # at least this part of the run was the first example's, in front of a loop that hardly waited later
 _SMALL = 1e-3  # seconds: handing smaller batches between threads costs more than it gains
 
 
@@ -64,13 +65,14 @@ def _verdict(report: Report, loop: Stage) -> Verdict:
         if not remedy.sure:
             remedy = remedy._replace(advice=MEASURE_AGAIN, why="", knob=None, value=None)
     name = remedy.stage.name
-    cause = remedy.cause.replace(f"`{name}`", f"`{with_number(remedy.stage, name)}`")
+    old, new = f"`{name}`", f"`{with_number(remedy.stage, name)}`"
+    cause, advice = remedy.cause.replace(old, new), remedy.advice.replace(old, new)
     return Verdict(
         loop.id,
         remedy.stage.id,
         remedy.kind,
         f"{cause}{f'; {remedy.why}' if remedy.why else ''}.",
-        _advice(remedy),
+        _advice(remedy._replace(advice=advice)),
         remedy.knob,
         remedy.value,
         remedy.gain,
@@ -156,7 +158,10 @@ def _seldom(report: Report, loop: Stage, waits: float) -> Remedy | None:
     if waits < SELDOM or any(has_workers(each) for each in thread.parts):
         return None
     if not thread.inputs:
-        return beside(report, thread, 1 - waits)
+        found = beside(report, thread, 1 - waits)
+        if found or not thread.parts or (1 - waits) * WORTH > 1:
+            return found
+        return of_serial(report, max(thread.parts, key=taken), thread, 1 - waits, 1 - waits)
     ahead = max(thread.inputs, key=lambda each: each.waits_in or 0.0)
     if ahead.name.startswith("prefetch(") and (ahead.waits_out or 0.0) > OFTEN:
         return _of_room(ahead, thread, 1 - waits, 1 - waits)
@@ -173,13 +178,15 @@ def _filling(report: Report, loop: Stage) -> Remedy | None:
     first, age = loop.first_s or 0.0, loop.age_s or 0.0
     if any(has_workers(each) and (each.busy or 0.0) >= _AT_WORK for each in all_before(report, loop)):
         return None
-    if first < MOSTLY * age or report.seconds < 0.9 * age:
+    later = (loop.waits_in or 0.0) * age - first  # seconds of waiting after the first example
+    kept_up = first * _FILLED > age and later < SELDOM * (age - first)
+    if (first < MOSTLY * age and not kept_up) or report.seconds < 0.9 * age:
         return None
     pool = next((each for each in reversed(report.stages) if each.name.startswith("shuffle(")), None)
     if pool is None:
         return None
-    cause = f"Bottleneck: filling the buffer of `{pool.name}` took {first / max(age, 1e-9):.0%} of the time"
-    advice = "A smaller buffer_size starts sooner and shuffles less"
+    cause = f"Your loop waited {first:.1f} s ({first / max(age, 1e-9):.0%}) until the buffer of `{pool.name}` was full"
+    advice = "A smaller `buffer_size` starts sooner and shuffles less"
     return Remedy(pool, "pool", cause, advice, "buffer_size", sure=True)
 
 

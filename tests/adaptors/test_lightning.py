@@ -260,7 +260,7 @@ def test_lightning_saves_where_a_dataset_has_no_state(tmp_path, caplog):
     assert trainer.global_step == 8
     [checkpoint] = tmp_path.glob("**/*.ckpt")
     [told] = [record.getMessage() for record in caplog.records if record.name == "pipeline.batches"]
-    assert "the order depends on time" in told
+    assert "the order depends on timing" in told
     trainer.fit(model, free, ckpt_path=checkpoint, weights_only=False)
     assert trainer.global_step == 8
 

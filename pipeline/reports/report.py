@@ -59,7 +59,8 @@ class Report:
 
     def _clocks(self) -> tuple[float, float]:
         """Return how many processors all threads used and wanted."""
-        had, wanted = (sum(getattr(stage, each) or 0.0 for stage in self.stages) for each in ("cpu", "wanted"))
+        had = sum(stage.cpu or 0.0 for stage in self.stages)
+        wanted = sum(stage.wanted or 0.0 for stage in self.stages)
         return had, min(wanted, self.processors)
 
     @property

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from own_reader import Reader
 
 import pipeline
 from pipeline.testing import CheckFailed, check_source
@@ -146,27 +147,6 @@ def test_an_iterable_whose_second_epoch_is_shorter():
 
     found = failure(Shrinks)
     assert (found.check, found.element, found.when) == ("again", 4, "is missing in the second epoch of one source")
-
-
-class Reader:
-    """An iterator with a state."""
-
-    at = 0
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        if self.at == 5:
-            raise StopIteration
-        self.at += 1
-        return self.at
-
-    def state_dict(self):
-        return {"at": self.at}
-
-    def load_state_dict(self, state):
-        self.at = state["at"]
 
 
 def test_an_iterator_that_forgets_its_position():

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from dataset_contract import stream
+from own_reader import Reader
 
 import pipeline
 from pipeline.errors import InvalidArgumentError
@@ -113,30 +114,9 @@ def test_sound_sources(source):
     }
 
 
-class Reader:
-    """An iterator with a state. It does not start anew."""
-
-    at = 0
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        if self.at == 7:
-            raise StopIteration
-        self.at += 1
-        return self.at
-
-    def state_dict(self):
-        return {"at": self.at}
-
-    def load_state_dict(self, state):
-        self.at = state["at"]
-
-
 def test_an_iterator_is_compared_with_another_of_its_class():
     checked = check_source(Reader)
-    assert (checked.passed["again"], checked.passed["resume"]) == ("7 elements in 2 passes", "at 8 positions")
+    assert (checked.passed["again"], checked.passed["resume"]) == ("5 elements in 2 passes", "at 6 positions")
     assert "again" in check_resume(lambda: pipeline.dataset(Reader()).map(abs).batch(2)).passed
 
 

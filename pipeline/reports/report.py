@@ -114,7 +114,7 @@ class Report:
         return "\n".join([*texts, *[""] * bool(texts), *brief(self.stages, self.edges), *starved])
 
     def details(self) -> str:
-        """Return all figures as text: the verdict, a table with every stage, queue and thread, and notes."""
+        """Return all figures as text: the verdict, a table of stages, one of queues and prefetches, and notes."""
         if not self.stages:
             return NOTHING
         texts = [wrapped(verdict.text) for verdict in self.verdicts]
@@ -122,7 +122,7 @@ class Report:
         if self.lock is not None:
             notes.append(f"the GIL was held {self.lock:.0%} of the time")
         if not self.watched:
-            notes.append("CPU and GIL use were not measured: run inside `with pipeline.monitor():` to add them")
+            notes.append("GIL use and mean sizes were not measured: run inside `with pipeline.monitor():` to add them")
         notes += filter(None, [] if texts else [self.starved])  # verdicts begin with it
         return "\n".join([*texts, *[""] * bool(texts), *in_full(self.stages), "", *map(wrapped, notes)])
 

@@ -1,15 +1,15 @@
-"""A report as a table: a short one with a row per step, and one with all figures."""
+"""A report as tables: a short one with a row per step, and two with all figures."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.diagnostics.wording import count
 from pipeline.reports.model import Edge, Stage, Tank
 from pipeline.reports.twins import with_number
-from pipeline.reports.words import WIDTH, amount, cells, cut, notes, printable, rate, share, unit
+from pipeline.reports.words import WIDTH, amount, cells, cut, notes, printable, rate, share, unit, wrapped
 
 _LEAST = 16  # columns for a step's name
 _GAP = 2  # columns between two columns
@@ -104,22 +104,13 @@ def _place(stage: Stage, known: Mapping[int, Stage], behind: Mapping[int, int]) 
     return "its own thread" if at is stage else f"{printable(at.name.partition('(')[0])}'s thread"
 
 
-def _named(stage: Stage) -> str:
-    return printable(f"{stage.kind} {stage.name}")
-
-
-_COLUMNS = (
-    Column("stage", lambda stage: _step(stage) if stage.kind == "loop" else _named(stage), left=True),
-    THREADS,
-    RATE,
+_FIGURES = (THREADS, RATE, BUSY, CPU, WAITS_IN, WAITS_OUT)
+_LEVELS = (
     Column("capacity", _of_tank(lambda tank: amount(tank.stats.capacity))),
-    Column("mean size", _of_tank(lambda tank: f"{tank.mean_size:,.0f}")),
+    Column("mean size", _of_tank(lambda tank: f"{tank.mean_size:,.1f}" if tank.levels else "")),
     Column("most", _of_tank(lambda tank: f"{tank.stats.high_water:,}")),
     Column("full", _of_tank(lambda tank: share(tank.full))),
     Column("empty", _of_tank(lambda tank: share(tank.empty))),
-    BUSY,
-    WAITS_IN,
-    WAITS_OUT,
 )
 
 
@@ -127,32 +118,46 @@ def brief(stages: Sequence[Stage], edges: Iterable[Edge]) -> list[str]:
     """Return a table for people as lines: a row per step, with its notes below."""
     runs_in = places(stages, edges)
     where = Column("runs in", lambda stage: runs_in[stage.id], left=True)
-    others = (where, THROUGHPUT, BUSY, QUEUE)
-    room = WIDTH - sum(width + _GAP for column in others if (width := column.width(stages)))
-    name = STEP._replace(text=lambda stage: _step(stage, max(_LEAST, room)))
-    return _lines(stages, (name, *others))
+    return [*_lines(stages, STEP.head, (where, THROUGHPUT, BUSY, QUEUE), noted=True)]
 
 
 def in_full(stages: Sequence[Stage]) -> list[str]:
-    """Return a table with all figures as lines: a row per stage, with its notes below."""
-    return _lines(stages, _COLUMNS)
+    """Return all figures as lines: a table of stages with notes below each, and one of queues and prefetches."""
+    tanks = [stage for stage in stages if stage.tank is not None]
+    levels = ["", *_lines(tanks, "queue", _LEVELS)] if tanks else []
+    return [*_lines(stages, STEP.head, _FIGURES, noted=True), *levels]
 
 
-def _lines(stages: Sequence[Stage], chosen: Iterable[Column]) -> list[str]:
-    columns = [(column, column.width(stages)) for column in chosen]
+def _lines(
+    stages: Sequence[Stage],
+    head: str,
+    others: Sequence[Column],
+    noted: bool = False,
+) -> Iterator[str]:
+    """Yield a table's lines, at most 80 columns wide if the names can be cut.
+
+    Args:
+        stages: The rows.
+        head: The head of the first column, with their names.
+        others: The other columns; those without a text are left out.
+        noted: Add notes below the rows.
+    """
+    room = max(_LEAST, WIDTH - sum(width + _GAP for column in others if (width := column.width(stages))))
+    first = Column(head, lambda stage: _step(stage, room), left=True)
+    columns = [(column, column.width(stages)) for column in (first, *others)]
 
     def line(texts: Callable[[Column], str]) -> str:
         row = [
-            text + room if column.left else room + text
+            text + space if column.left else space + text
             for column, width in columns
             if width
             for text in [texts(column)]
-            for room in [" " * (width - cells(text))]
+            for space in [" " * (width - cells(text))]
         ]
-        return "  ".join(row).rstrip()
+        return (" " * _GAP).join(row).rstrip()
 
-    lines = [line(lambda column: column.head)]
+    yield line(lambda column: column.head)
     for stage in stages:
-        lines.append(line(lambda column, stage=stage: column.text(stage)))  # type: ignore[misc]
-        lines += [f"  {note}" for note in notes(stage)]
-    return lines
+        yield line(lambda column, stage=stage: column.text(stage))  # type: ignore[misc]
+        for note in notes(stage) if noted else ():
+            yield wrapped(note, "  ")

@@ -48,9 +48,17 @@ def cut(text: str, width: int) -> str:
     return f"{kept}\N{HORIZONTAL ELLIPSIS}"
 
 
-def wrapped(text: str) -> str:
-    """Return a text wrapped to 80 columns."""
-    return "\n".join(textwrap.wrap(printable(text), WIDTH, break_long_words=False, break_on_hyphens=False))
+def wrapped(text: str, indent: str = "") -> str:
+    """Return a text wrapped to 80 columns, with each line indented."""
+    lines = textwrap.wrap(
+        printable(text),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines)
 
 
 def amount(number: int) -> str:

@@ -68,7 +68,7 @@ def test_a_row_for_each_part_named_as_the_user_names_it():
     assert chain(report) == [stage.name for stage in report.stages]
     assert report.stages[5].tank.stats.capacity == 3
     assert (report.stages[5].threads, report.stages[6].elements) == (1, 1)
-    assert "function doubled" in report.details()
+    assert "\ndoubled " in report.details()
     assert " ".join(report.details().split()).startswith(report.verdict.text)
 
 

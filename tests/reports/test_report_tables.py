@@ -7,7 +7,7 @@ import pytest
 
 import pipeline
 from pipeline import QueueStats
-from pipeline.reports.model import Edge, Stage, Tank, Verdict
+from pipeline.reports.model import UNBOUNDED, Edge, Stage, Tank, Verdict
 from pipeline.reports.report import Report
 from pipeline.reports.twins import numbered
 
@@ -27,6 +27,22 @@ def test_a_long_name_is_cut_where_the_table_would_be_too_wide():
     assert max(map(len, table.splitlines())) <= 80
     assert LONG[:12] in table
     assert LONG in rows(LONG)[0]  # there is room
+
+
+def test_all_figures_fit_into_80_columns():
+    drawn = {f"input {each}": {"examples": 10**6, "tokens": 10**9} for each in range(4)}
+    stages = [
+        Stage(1, "function", LONG, threads=1000, elements=1, rate=1e9, busy=0.5, cpu=1.7, settings={"drawn": drawn}),
+        Stage(2, "step", "prefetch(2)", threads=1, waits_in=1.0, waits_out=0.5, tank=Tank(STATS, 0, 0.0, 0.0, 0.9)),
+        Stage(3, "queue", LONG, tank=Tank(STATS._replace(capacity=UNBOUNDED, high_water=10**9), 0, 0.0, 0.0, 0.9)),
+        Stage(4, "loop", "x"),
+    ]
+    steps, queues, note = Report(10.0, False, numbered(stages), (Edge(1, 2), Edge(2, 4)), 4).details().split("\n\n")
+    assert max(map(len, [*steps.splitlines(), *queues.splitlines(), *note.splitlines()])) <= 80
+    assert steps.split()[:9] == ["step", "threads", "rate/s", "busy", "cpu", "waits", "in", "waits", "out"]
+    names = [each.split("  ")[0][:12] for each in queues.splitlines()]
+    assert names == ["queue", "prefetch(2)", "queue a_func"]
+    assert "mean size" not in queues  # no monitor looked at them
 
 
 def test_a_name_that_is_cut_keeps_its_number():

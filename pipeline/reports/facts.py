@@ -11,12 +11,12 @@ from pipeline.reports.words import unit
 MOSTLY = 0.5  # share of the time
 ALWAYS = 0.9  # share of the time: a step is the bottleneck wherever it is
 HOGGED = 0.7  # share of the time with the GIL held by some thread
+ALL = 0.85  # processors: threads using less are not limited by the GIL
 
 _SOMETIMES = 0.1  # share of the time
 _HALF = 0.5  # processors
 _HARDLY = 0.05  # share of the time at work: nothing that computes uses less, even on a busy machine
 _AT_ONCE = 1.2  # processors: threads using more run at the same time, so without the GIL
-_ALL = 0.85  # processors: threads using less are not limited by the GIL
 _PART = 0.3  # processors: a function using less does not compute much
 
 COMPUTES, WAITS, UNKNOWN = ", computing", ", waiting for I/O", ""
@@ -209,7 +209,7 @@ def _contend(report: Report, slow: Stage) -> bool:
     """Return whether threads compute, and share the GIL with the loop and read-ahead threads."""
     used = sum(each.cpu or 0.0 for each in report.stages if made_by(each) in ("", "pipeline.threads"))
     turns = holds_gil(report, made_by(slow), slow.cpu or 0.0) and slow.threads > 1
-    return turns and _ALL <= used <= _AT_ONCE and (slow.cpu or 0.0) > _PART
+    return turns and ALL <= used <= _AT_ONCE and (slow.cpu or 0.0) > _PART
 
 
 def _activity(cpu: float, wanted: float, work: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from pipeline.reports.facts import COMPUTES, UNKNOWN, WAITS, has_workers, holds_gil, made_by
+from pipeline.reports.facts import ALL, COMPUTES, UNKNOWN, WAITS, has_workers, holds_gil, made_by
 from pipeline.reports.model import Stage
 from pipeline.reports.report import Report
 
@@ -75,13 +75,15 @@ def more_workers(
     value = max(now + 1 if now < _MOST else now, min(enough, _MOST_AT_ONCE * now))
     kind, used = made_by(slow) or "pipeline.threads", (slow.cpu or 0.0) if made_by(slow) else 0.0
     threads, note, turns, risky = kind == "pipeline.threads", "", False, how == UNKNOWN
+    one = 1.0  # processors used by workers of which one at a time computes
     if how == COMPUTES:
         value = min(value, report.processors)
         if holds_gil(report, kind, used):
             turns = now > 1
             risky = now == 1 and report.lock is None
             note = _OR_THREADS.format(value) if risky else ""
-            kind, threads, share = "pipeline.processes", False, min(share, 1.0)  # only one holds the GIL at a time
+            one = max(ALL, min(used, 1.0)) if turns else one  # none computes while the GIL changes hands
+            kind, threads, share = "pipeline.processes", False, min(share, one)
     elif how == UNKNOWN and now == 1 and threads and report.processors > 1:  # it may compute
         kind, threads, value = "pipeline.processes", False, min(value, report.processors)
         note = _OR_THREADS.format(value)
@@ -95,7 +97,7 @@ def more_workers(
             kind, threads, note = "pipeline.threads", True, f"{note}; threads suffice, as it waits"
     if not threads:
         limit += sending(report, slow)
-    most, times = min(1 / max(limit, share / value), _room(report, threads)), value / max(share, 1.0)
+    most, times = min(1 / max(limit, share / value), _room(report, threads)), value / max(share, one)
     if how != WAITS:  # else other steps run while it waits, so it may gain more than the number of workers
         most = min(most, times)
     least = 1.0 if risky else max(1.0, LEAST * min(most, times, 1 / (apart + share / value)))

@@ -11,7 +11,9 @@ from pipeline.reports.report import Report
 
 AS_FAST = "This is about as fast as one thread"
 
-_BY_CSV = 2.0, 8.0  # speed-up by `csv` over Python that splits and converts lines of 4 to 65 columns
+# Speed-up by `csv`, for batches of at least so many examples, over Python that splits and converts lines of 4 to 65
+# columns: to an array for the least one, to a list of floats for the largest.
+_BY_CSV = (32, (5.0, 30.0)), (8, (2.0, 10.0)), (0, (1.0, 4.0))
 _PAYS = 256  # examples: NumPy is hardly faster than Python for smaller batches
 
 
@@ -40,10 +42,18 @@ def for_call(report: Report, slow: Stage, thread: Thread, limit: float | None) -
     if slow.settings.get("call") == "filter":
         return Change("To go faster, filter whole batches (`.batch(n).map_batches(f).unbatch()`)")
     if any(each.settings.get("csv_lines") for each in report.stages):  # most likely to split them
-        least, gain = _BY_CSV
-        note = "; batches become dicts of columns"
-        return Change("Read its columns with `pipeline.csv(path, names=[...])`", gain, least, note)
+        return _by_csv(report, thread)
     return _whole_batches(report, slow, thread, limit)
+
+
+def _by_csv(report: Report, thread: Thread) -> Change:
+    """Return the change to read columns; the loop takes its time as before."""
+    loop = max(each.busy or 0.0 for each in report.stages if each.kind == "loop")
+    gains = next(gains for examples, gains in _BY_CSV if _batch_size(thread) >= examples)
+    turns = loop if thread.first else 0.0  # the share of the time in which the thread runs the loop
+    least, gain = (1 / max(loop, turns + (1 - turns) / each) for each in gains)
+    note = "; batches become dicts of columns"
+    return Change("Read its columns with `pipeline.csv(path, names=[...])`", gain, least, note)
 
 
 def for_all(report: Report, thread: Thread) -> Change:
@@ -57,6 +67,13 @@ def for_all(report: Report, thread: Thread) -> Change:
     if thread.reads_files:
         return Change(f"{AS_FAST} reads this file")
     return Change(f"{AS_FAST} goes; larger batches take less time per example")
+
+
+def _batch_size(thread: Thread) -> int:
+    """Return the size of a thread's batches; 0 if it makes none."""
+    batch = thread.step("batch")
+    given = None if batch is None else re.search(r"\d+", batch.name.replace(",", ""))
+    return int(given[0]) if given else 0
 
 
 def _whole_batches(report: Report, slow: Stage, thread: Thread, limit: float | None) -> Change:
@@ -73,8 +90,7 @@ def _whole_batches(report: Report, slow: Stage, thread: Thread, limit: float | N
     if has_workers(slow):
         number = str(slow.threads)
         workers = f", workers={number if made_by(slow) == 'pipeline.threads' else f'{made_by(slow)}({number})'}"
-    given = re.search(r"\d+", size.replace(",", ""))
-    large = re.sub(r"\d[\d,]*\d|\d", str(_PAYS), size, count=1) if given and int(given[0]) < _PAYS else size
+    large = re.sub(r"\d[\d,]*\d|\d", str(_PAYS), size, count=1) if 0 < _batch_size(thread) < _PAYS else size
     advice = (
         f"To go faster, write `{slow.name}` for whole batches in NumPy: `.{large}.map_batches({name})` instead of "
         f"`.map({name}{workers}).{size}`"

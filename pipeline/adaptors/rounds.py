@@ -14,8 +14,6 @@ from pipeline.sources.nodes import OfSource
 from pipeline.sources.sequence import OfSequence
 from pipeline.stages.groups import Batch
 from pipeline.stages.node import Node
-from pipeline.stages.prefetch import Prefetched
-from pipeline.stages.selection import Choice
 
 _log = logger("pipeline.batches")
 
@@ -79,7 +77,7 @@ def _kind_of_rows(node: Node) -> str | None:
 
     The items of a list may be batches already, unless they are plain values.
     """
-    while isinstance(node, (Choice, Prefetched)) or node.kind == "repeat":
+    while node.keeps_elements:
         (node,) = node.inputs
     if isinstance(node, OfSequence) and node.is_plain():
         return node.label()
@@ -89,7 +87,7 @@ def _kind_of_rows(node: Node) -> str | None:
 def nominal_batch(dataset: Dataset[Any]) -> Batch | None:
     """Return a dataset's final batch step; None if a later step changes the batches or their number."""
     node = dataset._node
-    while node.kind in ("map", "prefetch", "checksum", "shard"):
+    while node.keeps_batches:
         (node,) = node.inputs
     return node if isinstance(node, Batch) else None
 

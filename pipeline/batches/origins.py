@@ -234,6 +234,7 @@ class OfRows(OneInput):
 
     kind = "rows"
     stage = ""
+    choices_below = True
 
     def __init__(self, source: OfProducer) -> None:
         super().__init__(source)

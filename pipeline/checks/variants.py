@@ -6,9 +6,9 @@ import copy
 from typing import Any, TypeGuard
 
 from pipeline.datasets.dataset import Dataset
-from pipeline.stages.functions import Each, FlatMap
+from pipeline.stages.functions import Each
 from pipeline.stages.node import Node, nodes_of
-from pipeline.stages.selection import ShuffleAll, WeightedSample, with_inputs
+from pipeline.stages.selection import with_inputs
 from pipeline.workers.given import checked_workers
 
 
@@ -28,8 +28,8 @@ def with_workers(data: Dataset[Any], workers: Any) -> Dataset[Any]:
 
 def _with_workers(node: Node, workers: Any) -> Node:
     inputs = tuple(_with_workers(each, workers) for each in node.inputs)
-    if isinstance(node, (ShuffleAll, WeightedSample)) and not Dataset(inputs[0])._chooses_all():
-        return node  # it needs random access, which workers that read ahead do not have
+    if node.needs_index and not Dataset(inputs[0])._chooses_all():
+        return node  # workers that read ahead have no random access
     if inputs:
         node = with_inputs(node, inputs)
     if _may_move(node):
@@ -43,7 +43,7 @@ def _may_move(node: Node) -> TypeGuard[Each]:
 
     A flat_map without workers stays as it is: its results may be endless, and workers make all of them.
     """
-    return isinstance(node, Each) and (node.workers is not None or not isinstance(node, FlatMap))
+    return isinstance(node, Each) and (node.workers is not None or not node.does.renews)
 
 
 def calls_functions(data: Dataset[Any]) -> bool:
@@ -53,7 +53,7 @@ def calls_functions(data: Dataset[Any]) -> bool:
 
 def skips_errors(data: Dataset[Any]) -> bool:
     """Return whether a step skips elements if its function fails."""
-    return any(isinstance(each, Each) and each.on_error == "skip" for each in nodes_of(data._node))
+    return any(each.skips for each in nodes_of(data._node))
 
 
 def part(data: Dataset[Any], i: int) -> Dataset[Any]:

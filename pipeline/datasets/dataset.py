@@ -166,17 +166,15 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
     def _chooses_all(self) -> bool:
         """Return whether elements can be read in any order."""
         node = arranged(self._node)
-        while isinstance(node, stages.Map) or node.kind in ("prefetch", "checksum"):  # selections move below these
-            if isinstance(node, stages.Map) and not node.ordered:
-                return False
-            node = node.inputs[0]
+        while node.choices_below:
+            (node,) = node.inputs
         return node.indexed and not node.works_ahead and node.length() != ENDLESS
 
     def _needs_passes(self, what: str) -> None:
         if self._node.once() is not None:
             raise invalid(f"{what}: {self._node.once()}, which can be read once; pass a list or a generator function")
         for node in nodes_of(self._node):
-            if isinstance(node, stages.Repeat) and node.n is None:
+            if node.endless:
                 raise invalid(f"{what}: repeat() without a number has no end, so there is one pass")
 
     # One example for another
@@ -379,7 +377,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         for node in nodes_of(self._node):
             if count > 1 and node.stage == "source" and node.is_share():
                 raise invalid(f"shard: {node.kind} has shard= already: leave out one of the two")
-            seed = None if node.stage == "function" or node.kind == "interleave" else node.seed()
+            seed = node.order_seed()
             if count > 1 and seed is not None and seed.drawn:
                 raise invalid(f"shard: {node.kind} has no seed, so each host would draw its own order; give it a seed")
             if count > 1 and not node.ordered:

@@ -729,7 +729,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._interrupted = True  # until the state is complete, in case of an interrupt
         self._close_stream()
         self._run = self._new_run(self._run.clock.stops_with)
-        mixes = [each.written for each in nodes_of(self._node) if each.kind == "mix"]
+        mixes = [each.written for each in nodes_of(self._node) if each.mixes]
         if mixes:
             from pipeline.datasets.mixes import notes_of  # as in `state_dict`
 

@@ -212,13 +212,13 @@ def _with_steps_behind(node: Node, behind: Sequence[Node] = ()) -> Iterator[tupl
 def _shuffles(node: Node) -> bool:
     """Return whether a step or a source has a random order."""
     if node.inputs:
-        return node.kind in ("shuffle", "sample")
+        return node.shuffles
     return node.seed() is not None and node.idle_shuffle() is None
 
 
 def _mixes(node: Node) -> bool:
     """Return whether a recipe's order differs from its source's."""
-    return any(_shuffles(each) or each.kind in ("sort", "mix", "bucket") for each in nodes_of(node))
+    return any(_shuffles(each) or each.reorders for each in nodes_of(node))
 
 
 def _shuffles_one_file(node: Node, behind: Sequence[Node]) -> str | None:
@@ -268,7 +268,7 @@ def _keeps_draws(node: Node, behind: Sequence[Node]) -> str | None:
     if node.kind != "cache":
         return None
     for each in nodes_of(node.inputs[0]):
-        if each.kind in ("map", "filter", "flat_map") and any(map(_draws, each.functions())):
+        if each.stage == "function" and any(map(_draws, each.functions())):
             return (
                 f"cache keeps the random draws of {each.label()} in the first epoch for all later ones: write cache "
                 f"before {each.kind}"

@@ -15,17 +15,11 @@ import numpy as np
 
 from pipeline.errors import StateMismatchError
 from pipeline.orders.seeds import Seed
-from pipeline.stages.functions import Each, neighbours
-from pipeline.stages.groups import Batch
 from pipeline.stages.mix import LeftOut, Mix
-from pipeline.stages.node import Node, nodes_of, opened, seeds_of
-from pipeline.stages.passes import Enumerated
+from pipeline.stages.node import Node, PassThrough, nodes_of, opened, seeds_of
 from pipeline.stages.run import Run
 from pipeline.stages.schedule import MixNotes, schedule_of
-from pipeline.stages.selection import Shard, Sliced, arranged, with_inputs
-from pipeline.stages.unbatch import Unbatch
-
-_PASSED = ("prefetch", "checksum")
+from pipeline.stages.selection import arranged, with_inputs
 
 
 def mixes_of(node: Node) -> list[Mix]:
@@ -106,7 +100,7 @@ class Matched:
 
     def _matched(self, node: Node, saved: Any) -> tuple[Node, Any]:
         kind, options, inputs = saved
-        if node.kind in _PASSED or (node.kind == "shard" and kind != "shard"):
+        if isinstance(node, PassThrough) or (node.kind == "shard" and kind != "shard"):
             source, recipe = self._matched(node.inputs[0], saved)
             return with_inputs(node, (source,)), recipe
         if kind == "shard" and node.kind != "shard":
@@ -296,21 +290,10 @@ def delivered(node: Node, mix: Mix, state: Any) -> Any:
     while node.written is not mix.written:
         if state is None or type(state) in (dict, int):  # an int is a position, for example in a full cache
             return None
-        if isinstance(node, Each):
-            (state, count), given = state
-            _, node = neighbours(node, count)
-            if given:
-                return None
-            continue
-        if isinstance(node, Shard):
-            state, left = state
-            if left:
-                return None
-        elif isinstance(node, Sliced):
-            _, state = state
-        elif node.kind not in _PASSED and not (isinstance(node, Batch) and node.max_wait is None):
+        found = node.input_state(state)
+        if found is None:
             return None
-        node = node.inputs[0]
+        node, state = found
     return state
 
 
@@ -318,8 +301,7 @@ def _holds_back(node: Node, mix: Mix) -> bool:
     """Return whether a step after a mix delays elements instead of passing on each at once."""
     node = arranged(node)
     while node.written is not mix.written:
-        one_by_one = isinstance(node, (Each, Shard, Sliced, Enumerated, Unbatch)) or node.kind in _PASSED
-        if not one_by_one:
+        if node.holds_back:
             return True
         node = node.inputs[0]
     return False

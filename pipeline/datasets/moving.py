@@ -13,19 +13,11 @@ from pipeline.diagnostics.wording import count as counted
 from pipeline.errors import StateMismatchError, invalid
 from pipeline.stages.functions import Each, neighbours
 from pipeline.stages.groups import Batch
-from pipeline.stages.node import Node, further, nodes_of
+from pipeline.stages.node import Node, PassThrough, further, nodes_of
 from pipeline.stages.passes import Enumerated
 from pipeline.stages.selection import Shard, arranged, with_inputs
 from pipeline.stages.stream import whole
 from pipeline.stages.unbatch import Unbatch
-
-# Steps that select elements by index alone: hosts with the same number of elements have equal states.
-_BY_NUMBER = ("take", "skip", "window", "shuffle", "sort", "repeat", "sample", "mix", "zip", "concatenate")
-
-# Steps that do not count batches.
-_UNCOUNTED = ("map", "prefetch", "checksum", "unbatch", "shard")
-
-_PASSED = ("prefetch", "checksum")
 
 
 class Pairs:
@@ -47,8 +39,8 @@ class Pairs:
         self.arranged = arranged(self.recipe)
 
     def _paired(self, node: Node, saved: Any) -> Node:
-        if node.kind in _PASSED:
-            return with_inputs(node, (self._paired(node.inputs[0], saved),))
+        if isinstance(node, PassThrough):
+            return with_inputs(node, (self._paired(node.source, saved),))
         kind, options, inputs = saved
         if kind == "shard" and not isinstance(node, Shard):
             shard = Shard(self._paired(node, inputs[0]), 0, 1, options["drop_remainder"], written=False)
@@ -96,11 +88,11 @@ def check_hosts(pairs: Pairs, ended: bool) -> None:
         then, now = pairs.hosts(node)
         if not pairs.differs(node):
             continue
-        odd = next((each for each in behind if not _carries_on(each)), None)
+        odd = next((each for each in behind if not each.carries_on), None)
         if then[1] != now[1] and odd is not None:
             raise _refused(then, now, f"{_told(odd)} after shard works on the examples of one host", odd)
         equal = node.shares_equally()
-        by_number = equal and all(_carries_on(each) or _is_by_number(each) for each in behind)
+        by_number = equal and all(each.carries_on or each.by_number for each in behind)
         if odd is not None and not by_number:
             raise _refused(then, now, f"{_told(odd)} after shard has a different position on each host", odd)
         if not isinstance(node, Shard) and not equal:
@@ -120,7 +112,7 @@ def check_batches(pairs: Pairs) -> None:
     for node, behind in _with_steps_behind(pairs.recipe):
         if node.kind != "batch" or not pairs.differs(node):
             continue
-        odd = next((each for each in behind if each.kind not in _UNCOUNTED or _skips(each)), None)
+        odd = next((each for each in behind if each.counts_batches), None)
         if odd is not None:
             was, now = _sizes(pairs.options[node.written]), _sizes(node.options())
             text = (
@@ -143,24 +135,8 @@ def _with_steps_behind(node: Node, behind: Sequence[Node] = ()) -> Iterator[tupl
     yield node, behind
 
 
-def _carries_on(node: Node) -> bool:
-    """Return whether a step makes element i from its input's element i, or from the next n, for any host count."""
-    if isinstance(node, Each):
-        return node.one_to_one
-    return node.kind in (*_PASSED, "shard", "enumerate") or (isinstance(node, Batch) and node.max_wait is None)
-
-
-def _is_by_number(node: Node) -> bool:
-    """Return whether a step holds or drops elements based on numbers alone, not on their contents."""
-    return node.kind in _BY_NUMBER and "by" not in node.options()
-
-
-def _skips(node: Node) -> bool:
-    return isinstance(node, Each) and node.on_error == "skip"
-
-
 def _told(node: Node) -> str:
-    return f"{node.call()} with on_error='skip'" if _skips(node) else node.call()
+    return f"{node.call()} with on_error='skip'" if node.skips else node.call()
 
 
 def _refused(then: Sequence[int], now: Sequence[int], why: str, odd: Node | None) -> StateMismatchError:
@@ -176,7 +152,7 @@ def _refused(then: Sequence[int], now: Sequence[int], why: str, odd: Node | None
         own = f"load the state that host {j} saved"
     if odd is None:
         advice = own
-    elif isinstance(odd, Each) and odd.does.one_to_one and odd.ordered:
+    elif odd.skips and odd.choices_below:
         advice = f"write .shard(i, {count}, drop_remainder=True) after it, or {own}"
     else:
         advice = f"write shard after it, or {own}"
@@ -214,8 +190,8 @@ class Moving:
             return self.moved(node, state["state"], more + whole(state["more"]))
         if not self._differs_below(node) and not isinstance(node, (Each, Unbatch)):
             return further(state, more)
-        if node.kind in _PASSED or (isinstance(node, Each) and node.alone):
-            return self.moved(node.inputs[0], state, more)
+        if isinstance(node, PassThrough) or (isinstance(node, Each) and node.alone):
+            return self.moved(node.source, state, more)
         if isinstance(node, Each):
             return self._of_functions(node, state, more)
         if isinstance(node, Unbatch):

@@ -8,7 +8,6 @@ from pipeline.datasets.dataset import Dataset
 from pipeline.errors import FailedPreconditionError
 from pipeline.stages.node import Node, nodes_of
 from pipeline.stages.padded import PaddedShard
-from pipeline.stages.passes import Repeat
 from pipeline.stages.prefetch import Prefetched
 from pipeline.stages.selection import Shard
 
@@ -76,7 +75,7 @@ def why_one_pass(dataset: Dataset[Any]) -> str | None:
     node = dataset._node
     if (reason := node.once()) is not None:
         return f"{reason}, which can be read once"
-    if any(isinstance(each, Repeat) and each.n is None for each in nodes_of(node)):
+    if any(each.endless for each in nodes_of(node)):
         return "repeat() without a number has no end"
     return None
 
@@ -101,10 +100,10 @@ def _why_not(node: Node, alike: bool) -> str | None:
     if (reason := node.once()) is not None:
         return f"{reason}, which only one process can read from its start"
     for each in nodes_of(node):
-        seed = each.seed()
+        seed = each.order_seed()
         if not each.ordered:
             return f"with ordered=False each would get the results of {each.label()} in a different order"
-        if each.stage != "function" and each.kind != "interleave" and seed is not None and seed.drawn and not alike:
+        if seed is not None and seed.drawn and not alike:
             return f"without a seed each would draw a different order. Pass seed= to {each.kind}"
     if node.timed:
         return "with max_wait= batches depend on time"

@@ -49,6 +49,7 @@ class Bucket(OneInput):
 
     kind = "bucket"
     batched = True
+    reorders = True
 
     def __init__(
         self,

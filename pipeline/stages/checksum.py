@@ -12,15 +12,14 @@ import numpy as np
 from pipeline.foreign import numpy_of
 from pipeline.nest import TupleParts, is_dataclass, parts_of
 from pipeline.stages.block import Columns, as_columns
-from pipeline.stages.index import Index
-from pipeline.stages.node import OneForOne, indexed, opened
+from pipeline.stages.node import PassThrough, opened
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stream
 
 _LOW, _WORD = 0x9E3779B97F4A7C15, (1 << 64) - 1
 
 
-class Checksum(OneForOne):
+class Checksum(PassThrough):
     """Passes elements on and includes their bytes in the fingerprint."""
 
     kind = "checksum"
@@ -33,9 +32,6 @@ class Checksum(OneForOne):
     @property
     def waits(self) -> bool:
         return self.source.waits
-
-    def index(self, run: Run) -> Index:
-        return indexed(self.source, run)
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         return opened(self.source, run, state)

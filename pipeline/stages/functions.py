@@ -18,7 +18,7 @@ from pipeline.orders.seeds import Seed
 from pipeline.stages.calls import check_function, name_of
 from pipeline.stages.draws import NoDraws
 from pipeline.stages.index import Index
-from pipeline.stages.node import Node, OneForOne, functions_below, indexed, nearest_seed, opened
+from pipeline.stages.node import Node, OneForOne, PassThrough, functions_below, indexed, nearest_seed, opened
 from pipeline.stages.run import Limited, Measured, Run
 from pipeline.stages.steps import Applied, FilterStep, FlatMapStep, Mapped, MapStep, Step
 from pipeline.stages.stream import Rest, Stream, whole
@@ -104,11 +104,26 @@ class Each(OneForOne):
         return self.does.one_to_one and self.on_error == "raise" and self.ordered
 
     @property
+    def carries_on(self) -> bool:
+        return self.one_to_one
+
+    @property
+    def choices_below(self) -> bool:
+        return self.does.one_to_one and self.ordered
+
+    @property
+    def skips(self) -> bool:
+        return self.on_error == "skip"
+
+    @property
     def works_ahead(self) -> bool:
         return self.workers is not None or self.source.works_ahead
 
     def seed(self) -> Seed | None:
         return self._seed
+
+    def order_seed(self) -> Seed | None:
+        return None
 
     def functions(self) -> tuple[Any, ...]:
         return (self.function,)
@@ -147,6 +162,10 @@ class Each(OneForOne):
 
     def state_at(self, place: int) -> Any:
         return [[place, len(neighbours(self)[0])], 0]
+
+    def input_state(self, state: Any) -> tuple[Node, Any] | None:
+        (before, count), given = state
+        return None if given else (neighbours(self, count)[1], before)
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         (before, count), given = ((None, None), 0) if state is None else state
@@ -198,8 +217,8 @@ def neighbours(node: Each, count: int | None = None) -> tuple[list[Each], Node]:
     """
     found, source = [node], node.source
     while count is None or len(found) < count:
-        if count is not None and source.kind == "prefetch":
-            source = source.inputs[0]
+        if count is not None and isinstance(source, PassThrough):
+            source = source.source
             continue
         if not isinstance(source, Each) or source.alone:
             break
@@ -263,6 +282,7 @@ class Map(Each):
     """One result for each example."""
 
     kind = "map"
+    keeps_batches = True
     does = MapStep
 
 

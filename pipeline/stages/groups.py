@@ -17,7 +17,7 @@ from pipeline.stages.block import Block, Columns, Examples, Numbers, is_plain, j
 from pipeline.stages.calls import check_function
 from pipeline.stages.collate import Collate
 from pipeline.stages.index import ENDLESS, Index
-from pipeline.stages.node import Node, OneInput, indexed, opened
+from pipeline.stages.node import Node, OneInput, PassThrough, indexed, opened
 from pipeline.stages.padding import TO_LONGEST, PadTo
 from pipeline.stages.run import Run
 from pipeline.stages.selection import Until, arranged
@@ -138,6 +138,10 @@ class Batch(Group):
         return None if self.max_wait is not None else super().length()
 
     @property
+    def carries_on(self) -> bool:
+        return self.max_wait is None
+
+    @property
     def waits(self) -> bool:
         return self.max_wait is not None
 
@@ -165,6 +169,9 @@ class Batch(Group):
 
     def state_at(self, place: int) -> Any:
         return place
+
+    def input_state(self, state: Any) -> tuple[Node, Any] | None:
+        return (self.source, state) if self.max_wait is None else None
 
     def summed_after(self, batches: int) -> int:
         return batches + 1 if self.how().plain and not self.tensors else super().summed_after(batches)
@@ -213,8 +220,8 @@ def options_of(pad: Any, collate: Any, to: PadTo) -> dict[str, Any]:
 
 def _check_batches_stack(source: Node, n: int, whole: bool) -> None:
     """Refuse to stack batches if the last one is known to be smaller than the others."""
-    while source.kind in ("prefetch", "checksum"):
-        source = source.inputs[0]
+    while isinstance(source, PassThrough):
+        source = source.source
     count = source.length()
     if not isinstance(source, Batch) or count is None or count < 2 or source.collate not in (None, "stack"):
         return
@@ -240,6 +247,7 @@ class Window(Group):
     """
 
     kind = "window"
+    by_number = True
 
     def __init__(self, source: Node, size: int, stride: int, drop_remainder: bool) -> None:
         self.size, self.stride, self.drop_remainder = size, stride, drop_remainder

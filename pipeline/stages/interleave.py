@@ -36,6 +36,9 @@ class Interleave(Node):
     def seed(self) -> Seed | None:
         return self._seed
 
+    def order_seed(self) -> Seed | None:
+        return None
+
     def options(self) -> dict[str, Any]:
         return {"cycle_length": self.cycle_length, "block_length": self.block_length}
 

@@ -41,6 +41,7 @@ class Mix(Node):
     """
 
     kind = "mix"
+    mixes = reorders = True
 
     def __init__(
         self,
@@ -54,6 +55,10 @@ class Mix(Node):
         self.inputs, self.names, self.schedule, self.ending, self.by = tuple(inputs), names, schedule, ending, by
         self._seed = Seed(seed, self.kind)
         self.note_place()
+
+    @property
+    def by_number(self) -> bool:
+        return self.by is None
 
     def seed(self) -> Seed:
         return self._seed

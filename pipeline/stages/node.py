@@ -49,6 +49,19 @@ class Node:
         summed: The number of batchings after `checksum`; None without a checksum.
         takes_workers: The function to call for this source with `workers=`; "" for all other nodes.
         takes_index: True for a stream that would be indexed with `index=True`.
+
+    Attributes for steps after others, such as choices, loads of states and warnings:
+        keeps_elements: True if its elements are its input's, perhaps fewer, repeated or in another order.
+        choices_below: True if choices among its elements are made among its inputs instead.
+        needs_index: True if its input must be indexed.
+        shuffles, reorders: True if its elements are in a random order, or in another than its input's.
+        mixes: True if it draws from inputs by weights, which may differ when a state is loaded.
+        endless: True if it has no end whatever its input.
+        skips: True if it leaves out examples for which its function fails.
+        carries_on: True if its element i is made of its input's element i, or of the next n, for any host count.
+        by_number: True if its states depend on the number of its inputs, not on their contents.
+        keeps_batches: True if it makes one element of each batch.
+        holds_back: True if its elements may wait for later inputs.
     """
 
     kind: str = ""
@@ -64,6 +77,14 @@ class Node:
     takes_workers: str = ""
     takes_index: bool = False
     _written: Node | None = None
+
+    keeps_elements: ClassVar[bool] = False
+    needs_index: ClassVar[bool] = False
+    shuffles: ClassVar[bool] = False
+    reorders: ClassVar[bool] = False
+    mixes: ClassVar[bool] = False
+    keeps_batches: ClassVar[bool] = False
+    holds_back: ClassVar[bool] = True
 
     def options(self) -> dict[str, Any]:
         """Return the options determining its elements as plain data, for repr and states."""
@@ -87,6 +108,35 @@ class Node:
         Only if `indexed`.
         """
         raise NotImplementedError
+
+    @property
+    def choices_below(self) -> bool:
+        return False
+
+    @property
+    def endless(self) -> bool:
+        return False
+
+    @property
+    def skips(self) -> bool:
+        return False
+
+    @property
+    def carries_on(self) -> bool:
+        return False
+
+    @property
+    def by_number(self) -> bool:
+        return False
+
+    @property
+    def counts_batches(self) -> bool:
+        """True if its states count its inputs, so that batches must keep their size."""
+        return not self.keeps_batches or self.skips
+
+    def input_state(self, state: Any) -> tuple[Node, Any] | None:
+        """Return its input and the input's state within a stream's state; None if the step may hold elements."""
+        return None
 
     def functions(self) -> tuple[Any, ...]:
         """Return the user's functions it calls."""
@@ -120,6 +170,10 @@ class Node:
     def seed(self) -> Seed | None:
         """Return the seed of this step alone; None if it draws nothing."""
         return None
+
+    def order_seed(self) -> Seed | None:
+        """Return the seed that decides which elements it has, and their order; None if there is none."""
+        return self.seed()
 
     def idle_shuffle(self) -> str | None:
         """Return the reason if a source's random order changes nothing; else None."""
@@ -261,6 +315,8 @@ class OneInput(Node):
 class OneForOne(OneInput):
     """A step that keeps its input's positions."""
 
+    holds_back = False
+
     @property
     def step(self) -> int:
         return self.source.step
@@ -270,6 +326,18 @@ class OneForOne(OneInput):
 
     def state_at(self, place: int) -> Any:
         return place
+
+
+class PassThrough(OneForOne):
+    """A step whose elements and states are its input's; it is in no state's recipe."""
+
+    choices_below = carries_on = keeps_batches = True
+
+    def index(self, run: Run) -> Index:
+        return indexed(self.source, run)
+
+    def input_state(self, state: Any) -> tuple[Node, Any]:
+        return self.source, state
 
 
 def opened(node: Node, run: Run, state: Any = None) -> Stream:
@@ -437,8 +505,8 @@ def functions_below(node: Node) -> int:
 
 def facts_of(node: Node) -> list[Any]:
     """Return the facts checked by states: kind, options and inputs for each step that changes elements."""
-    if node.kind in ("prefetch", "checksum"):
-        return facts_of(node.inputs[0])
+    if isinstance(node, PassThrough):
+        return facts_of(node.source)
     return [node.kind, node.options(), [facts_of(each) for each in node.inputs]]
 
 

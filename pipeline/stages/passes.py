@@ -28,10 +28,15 @@ class Repeat(OneInput):
 
     kind = "repeat"
     stage = ""
+    keeps_elements = by_number = True
 
     def __init__(self, source: Node, n: int | None) -> None:
         super().__init__(source)
         self.n = n
+
+    @property
+    def endless(self) -> bool:
+        return self.n is None
 
     def options(self) -> dict[str, Any]:
         return {"n": self.n}
@@ -82,6 +87,7 @@ class Concatenate(Node):
 
     kind = "concatenate"
     stage = ""
+    by_number = True
 
     def __init__(self, first: Node, second: Node) -> None:
         self.inputs = (first, second)
@@ -244,6 +250,7 @@ class Enumerated(OneForOne):
 
     kind = "enumerate"
     stage = ""
+    carries_on = True
 
     def index(self, run: Run) -> Index:
         return EnumeratedIndex(indexed(self.source, run))

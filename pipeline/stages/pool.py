@@ -43,6 +43,7 @@ class Shuffle(Choice):
     kind = "shuffle"
     stage = "step"
     counts = False
+    shuffles = reorders = by_number = True
 
     def __init__(
         self, source: Node, buffer_size: int, seed: int | None, options: Mapping[str, Any] | None = None

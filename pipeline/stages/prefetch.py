@@ -21,8 +21,7 @@ from pipeline.errors import FailedPreconditionError, ResourceExhaustedError
 from pipeline.reports import spans
 from pipeline.stages.block import Block, joined
 from pipeline.stages.draws import this_thread
-from pipeline.stages.index import Index
-from pipeline.stages.node import Node, OneForOne, indexed, opened
+from pipeline.stages.node import Node, PassThrough, opened
 from pipeline.stages.run import Clock, Run
 from pipeline.stages.stream import Stage, Stream
 from pipeline.sync.ending import EndingThread
@@ -34,7 +33,7 @@ Room: TypeAlias = "queue.SimpleQueue[int]"
 _LOOK = 1.0
 
 
-class Prefetched(OneForOne):
+class Prefetched(PassThrough):
     """Elements read ahead by a thread.
 
     Args:
@@ -43,6 +42,7 @@ class Prefetched(OneForOne):
     """
 
     kind = "prefetch"
+    keeps_elements = True
 
     def __init__(self, source: Node, n: int) -> None:
         self.n = n
@@ -58,9 +58,6 @@ class Prefetched(OneForOne):
     @property
     def waits(self) -> bool:
         return self.n > 0 or self.source.waits
-
-    def index(self, run: Run) -> Index:
-        return indexed(self.source, run)
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         if not self.n:

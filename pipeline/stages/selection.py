@@ -19,7 +19,6 @@ from pipeline.orders.numbered import digest
 from pipeline.orders.seeds import Seed
 from pipeline.stages.block import Block, Numbers
 from pipeline.stages.draws import uniform
-from pipeline.stages.functions import Each
 from pipeline.stages.index import ENDLESS, Index, Picked, Spaced
 from pipeline.stages.node import Node, OneInput, index_of, indexed, nodes_of, opened
 from pipeline.stages.run import Run
@@ -35,6 +34,7 @@ class Choice(OneInput):
     """
 
     stage = ""
+    keeps_elements = True
     counts: ClassVar[bool] = True
 
     def lends(self) -> bool:
@@ -42,13 +42,14 @@ class Choice(OneInput):
 
     def goes_below(self, node: Node) -> bool:
         """Return whether the choice may be made among a node's inputs instead of its elements."""
-        if isinstance(node, Each):
-            return node.does.one_to_one and node.ordered and not (self.counts and node.on_error == "skip")
-        return node.kind in ("prefetch", "checksum", "rows")
+        return node.choices_below and not (self.counts and node.skips)
 
 
 class Sliced(Choice):
     """A range of neighbouring elements: take and skip."""
+
+    by_number = True
+    holds_back = False
 
     def places(self) -> tuple[int, int]:
         """Return the first element and the end, which is not included."""
@@ -72,6 +73,9 @@ class Sliced(Choice):
     def state_at(self, place: int) -> Any:
         at = self.places()[0] + place
         return [at, at * self.source.step]
+
+    def input_state(self, state: Any) -> tuple[Node, Any]:
+        return self.source, state[1]
 
 
 class Behind:
@@ -197,6 +201,8 @@ class Shard(Choice):
     """
 
     kind = "shard"
+    carries_on = keeps_batches = True
+    holds_back = False
 
     def __init__(
         self, source: Node, i: int, n: int, drop_remainder: bool, alike: bool = False, written: bool = True
@@ -213,8 +219,7 @@ class Shard(Choice):
         return self.equal or (length is not None and (length == ENDLESS or length % self.n == 0))
 
     def goes_below(self, node: Node) -> bool:
-        skips = isinstance(node, Each) and node.does.one_to_one and node.ordered and node.on_error == "skip"
-        return super().goes_below(node) or (skips and not self.equal)
+        return super().goes_below(node) or (node.choices_below and node.skips and not self.equal)
 
     def options(self) -> dict[str, Any]:
         return {"i": self.i, "n": self.n, "drop_remainder": self.drop_remainder}
@@ -243,11 +248,15 @@ class Shard(Choice):
     def stream(self, run: Run, state: Any = None) -> Stream:
         before, left = (None, 0) if state is None else state
         source = opened(self.source, self._of_hosts(run), before)
-        rounds = any(each.kind == "mix" for each in nodes_of(self.source))
+        rounds = any(each.mixes for each in nodes_of(self.source))
         return Sharding(source, self.i, self.n, self.drop_remainder, whole(left), rounds)
 
     def state_at(self, place: int) -> Any:
         return [place, 0]
+
+    def input_state(self, state: Any) -> tuple[Node, Any] | None:
+        before, left = state
+        return None if left else (self.source, before)
 
 
 class Sharding(Stage):
@@ -318,6 +327,7 @@ class ShuffleAll(Choice):
 
     kind = "shuffle"
     counts = False
+    needs_index = shuffles = reorders = by_number = True
 
     def __init__(self, source: Node, seed: int | None) -> None:
         super().__init__(source)
@@ -356,6 +366,7 @@ class WeightedSample(Choice):
     """Elements drawn with replacement, in proportion to their weights."""
 
     kind = "sample"
+    needs_index = shuffles = reorders = by_number = True
 
     def __init__(self, source: Node, weights: NDArray[np.float64], n: int, seed: int | None) -> None:
         super().__init__(source)

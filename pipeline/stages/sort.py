@@ -38,6 +38,7 @@ class Sort(OneInput):
     """
 
     kind = "sort"
+    reorders = by_number = True
 
     def __init__(self, source: Node, n: int, key: Callable[[Any], Any], reverse: bool) -> None:
         check_function("sort: key", key, "what to sort by")

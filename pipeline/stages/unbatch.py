@@ -26,6 +26,7 @@ class Unbatch(OneInput):
 
     kind = "unbatch"
     batched = False
+    holds_back = counts_batches = False
 
     def __init__(self, source: Node, tensors: bool = False) -> None:
         self.tensors = tensors

@@ -17,6 +17,7 @@ class Zip(Node):
     """Tuples with one element from each dataset, until one ends."""
 
     kind = "zip"
+    by_number = True
 
     def __init__(self, inputs: Sequence[Node]) -> None:
         self.inputs = tuple(inputs)

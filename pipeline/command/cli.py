@@ -10,6 +10,7 @@ import itertools
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -23,7 +24,7 @@ from pipeline.command.check import check
 from pipeline.command.check import report as check_report
 from pipeline.command.completion import PROGRAM, SHELLS, completion
 from pipeline.command.feed import FilePipeline, Settings
-from pipeline.command.formats import HELP, format_of, nothing_in, record_bytes
+from pipeline.command.formats import HELP, files_of, format_of, nothing_in, record_bytes
 from pipeline.command.report import FeedReport
 from pipeline.command.saving import EVERY, Saving
 from pipeline.errors import CancelledError, OpError
@@ -34,12 +35,27 @@ from pipeline.runners.coordinator import Coordinator
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
-_LENIENT = "fix the line, or use `pipeline.csv(..., lenient=True)` in a program"  # feed has no such option
+# Advice about arguments of sources and of `batch`, and what to do instead: feed has no such options.
+_OPTIONS = (
+    ("; see lenient=", ": fix the line, or use `pipeline.csv(..., lenient=True)` in a program"),
+    ("; make them equal, or use batch(n, pad=0)", ", and --deterministic needs equal shapes"),
+)
+_ARGUMENT = re.compile(r"\b(columns|comment|decoders|defaults|dtypes|encoding|max_record_bytes|names)=")
 _MOST = 2**31 - 1  # for any number among the options, as for a capacity
 _MOST_THREADS = 1024  # starting this many takes 0.4 s, and no machine gains from more
 _LONGEST = 16 << 20  # maximum bytes in a program
 
 _MIN_AFTER_DEQUEUE = 1024
+_FEED = """\
+Read files into batches, as pipeline.csv and the other sources do: a buffer
+shuffles, and a thread prepares batches ahead. Report examples/s, bytes/s,
+what limits them, and which option to change."""
+_EXAMPLES = (
+    "train.csv --epochs 10",
+    "photos/ --threads 8",
+    "'logs/*.jsonl.gz' --batch-size 1024 --no-shuffle",
+    "data.parquet --epochs 0 --watch",
+)
 _REFRESH = 0.1  # seconds between two updates of the terminal
 
 
@@ -79,13 +95,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"pipeline feed: {error}: the system allows no more; use a smaller --threads", file=sys.stderr)
         return 1
     except OpError as error:
-        text = error.message.splitlines()[0].replace("see lenient=", _LENIENT).replace("; ", ": ", 1)
-        print(f"pipeline feed: {text}", file=sys.stderr)
+        print(f"pipeline feed: {_in_words(error.message.splitlines()[0])}", file=sys.stderr)
         return 1
     except OSError as error:  # our output failed, such as on a full disk; input files raise OpErrors
         print(f"pipeline: the standard output cannot be written: {error.strerror}", file=sys.stderr)
         _drop_output()
         return 1
+
+
+def _in_words(message: str) -> str:
+    """Return a source's error message in the command's words."""
+    text = message.removeprefix("feed: ")
+    if ": " not in text.partition("; ")[0]:  # as in TensorFlow: the file, and what the system returned
+        text = text.replace("; ", ": ", 1)
+    for theirs, ours in _OPTIONS:
+        text = text.replace(theirs, ours)
+    found, function = _ARGUMENT.search(text), text.partition(":")[0]
+    if found is None or f"pipeline.{function}(" in text or not function.isidentifier():
+        return text
+    return f"{text} (in a program, {found[0]} is an argument of pipeline.{function})"
 
 
 def _drop_output() -> None:
@@ -116,6 +144,7 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> FeedReport:
 
 def _run(settings: Settings, saving: Saving, watch: bool, coord: Coordinator, struck: list[int]) -> FeedReport:
     """Do the work of `run`; from the first Ctrl-C on, `coord` stops and `struck` is not empty."""
+    settings = settings._replace(files=files_of(settings.files))
     settings = settings._replace(format=settings.format or format_of(settings.files))
     source = FilePipeline(settings)
     batches = source.batches(coord)
@@ -202,12 +231,14 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"queue-runner {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
+    examples = "\n".join(f"  {program} feed {each}" for each in _EXAMPLES)
     _add_feed_options(
         commands.add_parser(
             "feed",
             help="read files into batches; report the speed and what limits it",
-            description="Read files into batches, as pipeline.csv and the other sources do: a buffer shuffles, and a "
-            "thread prepares batches ahead. Report examples/s, bytes/s, what limits them, and which option to change.",
+            description=_FEED,
+            epilog=f"examples:\n{examples}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
     )
     checking = commands.add_parser(
@@ -231,9 +262,11 @@ def _add_feed_options(feed: argparse.ArgumentParser) -> None:
         shown = "" if default is None else f"; default: {default}"
         feed.add_argument(option, type=int, default=default, metavar="N", help=text + shown)
 
-    feed.add_argument("files", nargs="+", metavar="FILE", help="a file")
     feed.add_argument(
-        "--format", metavar="FORMAT", help=f"{HELP}; default: what the first bytes and the names of the files say"
+        "files", nargs="+", metavar="FILE", help="a file, URL or pattern, or a folder for all files in it"
+    )
+    feed.add_argument(
+        "--format", metavar="FORMAT", help=f"{HELP}; default: by the first bytes and the names of the files"
     )
     number("--batch-size", 128, "examples in a batch")
     feed.add_argument(

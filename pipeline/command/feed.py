@@ -14,24 +14,35 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.batches.of_any import dataset
-from pipeline.command.formats import TEXT, csv_form, record_bytes, refuse_compressed
+from pipeline.command.formats import csv_form, record_bytes
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
-from pipeline.decode.image.decode import decode_image
+from pipeline.decode.image.rgb import rgb_image
+from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.files.compression import compression_of
 from pipeline.files.crc32c import crc_function
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.opening import contents, open_file
 from pipeline.locks import Lock
 from pipeline.nest import Nest, parts_of
 from pipeline.runners.coordinator import Coordinator
+from pipeline.sources.arrays import arrays
 from pipeline.sources.csv import csv
 from pipeline.sources.fixed_length import fixed_length
 from pipeline.sources.jsonl import jsonl
 from pipeline.sources.nodes import Parts
+from pipeline.sources.npz import npz
 from pipeline.sources.order import Epochs
+from pipeline.sources.parquet import feather, parquet
+from pipeline.sources.source import TableSource
 from pipeline.sources.stream import PartsSource
 from pipeline.sources.text import text
 from pipeline.sources.tfrecord import RecordFiles
+from pipeline.sources.webdataset import webdataset
+
+_TABLES: dict[str, Callable[..., TableSource]] = {"parquet": parquet, "feather": feather, "npz": npz}
+_WHOLE = ("images", "files", "npy", "npz")  # formats shuffled as a whole: a buffer would only use memory
+_LOOSE = ("jsonl", "npz", "tar")  # formats with examples of different shapes
 
 
 class Settings(NamedTuple):
@@ -60,14 +71,15 @@ class FilePipeline:
     """Reads files and batches their examples.
 
     CSV files give rows as in `pipeline.csv`, JSON Lines files rows as in `pipeline.jsonl`, and text files lines. Images
-    are decoded. Records with a fixed size become uint8 rows. Other records and files are bytes.
+    are decoded. Rows of Parquet, Feather and .npy files, .npz files and WebDataset samples are as in their sources.
+    Records with a fixed size become uint8 rows. Other records and files are bytes.
 
     Attributes:
         columns: Column count per type. Empty until the first batch.
         bytes_read: File bytes read so far.
 
     Raises:
-        OpError: A file cannot be opened, or text is compressed.
+        OpError: A file cannot be opened.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -75,23 +87,24 @@ class FilePipeline:
         self.bytes_read = 0
         self._settings = settings
         self._record_bytes = record_bytes(settings.format)
+        self._bytes_each = 0.0  # of a table's rows on average
+        self._examples_read = 0
         self._lock = Lock()  # guards bytes_read
-        if settings.format in TEXT:
-            refuse_compressed(settings.files)
 
     def batches(self, coord: Coordinator | None = None) -> DatasetIterator[Any]:
         """Return the iterator over batches; it ends when `coord` stops."""
         settings = self._settings
         data = self._examples()
-        if settings.shuffle:
+        lists = settings.format in ("parquet", "feather") and any(map(_is_list, next(iter(data), {}).values()))
+        if settings.shuffle and settings.format not in _WHOLE:
             # A deterministic order must not depend on the batch size.
             kept = settings.min_after_dequeue + (1 if settings.deterministic else settings.batch_size)
             data = data.shuffle(kept, seed=settings.seed)
         if settings.deterministic:
             data = data.checksum()
         ahead = max(1, (settings.capacity - settings.min_after_dequeue) // settings.batch_size)
-        # JSON rows may differ in shape. A fingerprint needs batches of arrays.
-        as_rows = settings.format == "jsonl" and not settings.deterministic
+        # Such examples may differ in shape. A fingerprint needs batches of arrays.
+        as_rows = (settings.format in _LOOSE or lists) and not settings.deterministic
         data = data.batch(settings.batch_size, collate=_rows if as_rows else None).prefetch(ahead)
         return DatasetIterator(data._node, 0, "examples", coord)
 
@@ -107,6 +120,12 @@ class FilePipeline:
             return self._counted(text(files, skip_lines=skip, encoding=None, **options))
         if given == "jsonl":
             return self._counted(jsonl(files, **options))
+        if given == "tar":
+            return self._counted(webdataset(files, **options))
+        if given in _TABLES:
+            return self._sized(_TABLES[given](files, **options))
+        if given == "npy":
+            return self._sized(arrays(_only(files), **options))
         if given == "tfrecord":
             crc_function()  # an error now, not at the first example
             return self._counted(PartsSource(StrictRecords(files, None, None, MAX_RECORD_BYTES), epochs))
@@ -128,7 +147,11 @@ class FilePipeline:
             for each in found:
                 counts["image" if image else _kind(each, rows is None)] += self._width(each)
             self.columns = dict(counts)
-        return len(found[0] if rows is None else rows)
+        count = len(found[0] if rows is None else rows)
+        self._examples_read += count
+        if self._bytes_each:
+            self.bytes_read = round(self._examples_read * self._bytes_each)
+        return count
 
     def _width(self, value: Any) -> int:
         """Return how many file columns a value has."""
@@ -138,6 +161,12 @@ class FilePipeline:
     def _counted(self, source: Any) -> Dataset[Any]:
         source.parts.read = _Counting(source.parts, self._add)
         return source  # type: ignore[no-any-return]
+
+    def _sized(self, table: TableSource) -> TableSource:
+        with contextlib.suppress(OSError):  # a URL
+            rows = table.order.length
+            self._bytes_each = sum(map(os.path.getsize, self._settings.files)) / max(1, rows)
+        return table
 
     def _add(self, count: int) -> None:
         with self._lock:
@@ -155,7 +184,20 @@ class FilePipeline:
 
     def _decoded(self, name: str) -> bytes:
         """Return an image's pixels, as bytes because different sizes cannot be stacked."""
-        return decode_image(self._contents(name)).tobytes()
+        contents = self._contents(name)
+        try:
+            return rgb_image(contents).tobytes()
+        except InvalidArgumentError as error:
+            raise invalid(f"{name}: {error.message}") from error
+
+
+def _only(files: Sequence[str]) -> str:
+    """Return the only file."""
+    if len(files) > 1:
+        raise invalid(
+            f"feed reads one .npy file by rows, and got {len(files)}: pass --format npz if each is one example"
+        )
+    return files[0]
 
 
 class _Counting:
@@ -170,13 +212,14 @@ class _Counting:
         self._read, self._names, self._add = parts.read, parts.names, add
 
     def __call__(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
-        at = place or 0
+        at, packed = place or 0, bool(compression_of(self._names[part]))
         for begin, piece in self._read(part, epoch, place):
-            self._add(max(0, begin - at))
-            at = max(at, begin)
+            if not packed:  # else places count decompressed bytes
+                self._add(max(0, begin - at))
+                at = max(at, begin)
             yield begin, piece
         with contextlib.suppress(OSError, ValueError):  # a URL
-            self._add(max(0, os.path.getsize(self._names[part]) - at))
+            self._add(max(0, os.path.getsize(self._names[part]) - at * (not packed)))
 
 
 def _packed(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -191,6 +234,10 @@ def _packed(row: dict[str, Any]) -> tuple[Any, ...]:
 def _parts(example: Any) -> list[Any]:
     """Return the values in an example or a batch, without their structure."""
     return [example] if parts_of(example) is None else list(Nest(example, False).flatten(example))
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (np.ndarray, list))
 
 
 def _rows(rows: list[Any]) -> list[Any]:

@@ -5,44 +5,97 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
-import itertools
 import json
 import os
 import stat
 from collections.abc import Sequence
 from typing import Any
 
+from pipeline.decode.image.rgb import EXTENSIONS
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.compression import compression_of
 from pipeline.files.crc32c import crc_in_python, mask
 from pipeline.files.opening import open_file
+from pipeline.files.os_errors import translated
 from pipeline.files.tfrecord import HEADER
+from pipeline.sources.paths import expanded
 
-HELP = "csv, jsonl, lines, tfrecord, images, fixed:N (records of N bytes), or files (each file is one example)"
+HELP = (
+    "csv, jsonl, lines, tfrecord, parquet, feather, npy (rows of an array), npz, tar (WebDataset), images, fixed:N "
+    "(records of N bytes), or files (each file is one example)"
+)
 TEXT = ("csv", "jsonl", "lines")
+
+_NAMES = (*TEXT, "tfrecord", "parquet", "feather", "npy", "npz", "tar", "images", "files")
+_DECOMPRESSED = (*TEXT, "tfrecord", "tar")  # by their sources, from the file names
 
 _HEAD = 1 << 16  # bytes to look at
 _DELIMITERS = ",\t;|"
 _MOST = 0.6  # fraction of rows: others may be damaged, which the source reports
 
-# First bytes of files with one example each: images to decode, and other formats.
-_IMAGES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF87a", b"GIF89a")
-_WHOLE = (b"II*\0", b"MM\0*")
-_IMAGE_ENDINGS, _WHOLE_ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".bmp"), (".webp", ".tif", ".tiff")
+# First bytes by format.
+_MAGIC = {
+    b"\xff\xd8\xff": "images",
+    b"\x89PNG\r\n": "images",
+    b"GIF87a": "images",
+    b"GIF89a": "images",
+    b"II*\0": "images",
+    b"MM\0*": "images",
+    b"PAR1": "parquet",
+    b"ARROW1": "feather",
+    b"\x93NUMPY": "npy",
+}
+_ENDINGS = {
+    **dict.fromkeys(EXTENSIONS, "images"),
+    **dict.fromkeys((".tfrecord", ".tfrecords"), "tfrecord"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
+    **dict.fromkeys((".feather", ".arrow"), "feather"),
+    **dict.fromkeys((".tar", ".tgz"), "tar"),
+    ".parquet": "parquet",
+    ".npy": "npy",
+    ".npz": "npz",
+}
 
-# Unsupported files: their first bytes, extensions, format, and the function to read them.
+# Unsupported files: their first bytes, the ends of their names, format, and the function to read them.
 _OTHERS = (
-    (b"PAR1", (".parquet",), "a Parquet file", "pipeline.parquet reads it"),
-    (b"ARROW1", (".feather", ".arrow"), "a Feather file (Arrow IPC)", "pipeline.feather reads it"),
-    (b"\x93NUMPY", (".npy",), "an .npy file", "pipeline.arrays reads it"),
-    (b"PK\x03\x04", (".npz", ".zip"), "an .npz file or another zip archive", "pipeline.npz reads .npz files"),
+    (b"PK\x03\x04", (".zip",), "a zip archive", "pipeline.npz reads .npz files"),
     (b"\x89HDF\r\n", (".h5", ".hdf5"), "an HDF5 file", "pipeline.arrays reads datasets of h5py"),
+    (None, (".mds",), "a shard of a MosaicML dataset", "pipeline.mds reads its folder"),
+    (None, ("data.mdb", "lock.mdb"), "an LMDB file", "pipeline.lmdb reads its folder"),
+    (None, ("zarr.json",), "a part of a Zarr array", "pipeline.arrays reads arrays of zarr"),
     (b"\xff\xfe", (), "text in UTF-16", ""),
     (b"\xfe\xff", (), "text in UTF-16", ""),
 )
 
-_LOOK_AT = 100  # entries of a folder
-_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_PACKED_ENDINGS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst"}
+
+
+def files_of(given: Sequence[str]) -> list[str]:
+    """Return the given files: patterns are expanded, and a folder stands for the files in and below it.
+
+    Names that begin with a dot or an underscore, such as `_SUCCESS`, are left out of folders.
+
+    Raises:
+        NotFoundError: A file is missing, or a pattern matches nothing.
+        InvalidArgumentError: A folder has no files.
+    """
+    files = []
+    for name in given:
+        for path in expanded(name, "feed"):
+            if "://" in path or not os.path.isdir(path):
+                files.append(path)
+                continue
+            below = [(folder, names) for folder, _, names in os.walk(path, onerror=_refuse, followlinks=True)]
+            found = [os.path.join(folder, each) for folder, names in below for each in names if each[0] not in "._"]
+            if not found:
+                raise invalid(f"{path}: no file in this folder")
+            files += sorted(found)
+    return files
+
+
+def _refuse(error: OSError) -> None:
+    raise translated(os.fsencode(error.filename), error) from error
 
 
 def format_of(files: Sequence[str]) -> str:
@@ -53,8 +106,6 @@ def format_of(files: Sequence[str]) -> str:
     """
     first, found = "", ""
     for name in files:
-        if "://" not in name and os.path.isdir(name):
-            raise invalid(f"{name} is a directory: pass its files, such as {_files_in(name)}")
         own = _format_of(name)
         if not found:
             first, found = name, own
@@ -65,58 +116,59 @@ def format_of(files: Sequence[str]) -> str:
     return found or "csv"
 
 
-def _files_in(folder: str) -> str:
-    """Return a pattern for the files in a folder, or in its folders."""
-    with contextlib.suppress(OSError), os.scandir(folder) as found:
-        entries = list(itertools.islice(found, _LOOK_AT))
-        if entries and all(each.is_dir() for each in entries):
-            return os.path.join(folder, "*", "*")
-    return os.path.join(folder, "*")
-
-
 def _format_of(name: str) -> str:
     """Return one file's format; "" if it is empty."""
-    head, ending = _head(name), os.path.splitext(name.lower())[1]
-    if head is None:
-        return _by_ending(name, ending)
+    kind = compression_of(name).lower()
+    ending = os.path.splitext(os.path.splitext(name.lower())[0] if kind else name.lower())[1]
+    head = _head(name)
+    found = _by_ending(name, ending) if head is None else _by_content(name, head, ending)
+    if kind and found and found not in _DECOMPRESSED:
+        raise invalid(f"{name}: feed does not read {found} files that are compressed by {kind}: decompress it first")
+    return found
+
+
+def _by_content(name: str, head: bytes, ending: str) -> str:
+    if found := _by_first_bytes(head, ending):
+        return found
+    for magic, kind in _PACKED.items():
+        if head.startswith(magic):
+            text = f"{name} is compressed by {kind}, but its name does not end in {_PACKED_ENDINGS[kind]}: rename it"
+            raise invalid(text)
+    binary, known = b"\0" in head, _ENDINGS.get(ending, "")
+    for first, endings, what, reader in _OTHERS:
+        if (first and head.startswith(first)) or (binary and name.endswith(endings)):
+            raise _other(name, what, reader)
+    if known == "tfrecord" or (head and known == "jsonl") or (binary and known):  # perhaps a damaged one
+        return known
+    if binary:
+        raise invalid(f"{name}: not text, and its first bytes are of no format that feed knows: pass --format, {HELP}")
+    return _of_text(name, head, ending) if head else ""
+
+
+def _by_first_bytes(head: bytes, ending: str) -> str:
+    """Return the format of a binary file that feed reads; "" for others."""
     if len(head) >= HEADER.size:
         length, checksum = HEADER.unpack_from(head)
         if mask(crc_in_python(length.to_bytes(8, "little"))) == checksum:
             return "tfrecord"
-    if whole := _of_one_example(head):
-        return whole
-    for magic, kind in _COMPRESSED.items():
-        if head.startswith(magic):
-            raise _compressed(name, kind)
-    if head[257:262] == b"ustar":
-        raise _other(name, "a tar archive", "pipeline.webdataset reads it")
-    for magic, _, what, reader in _OTHERS:
-        if head.startswith(magic):
-            raise _other(name, what, reader)
-    if ending in (".tfrecord", ".tfrecords"):  # a damaged or empty one
-        return "tfrecord"
-    if b"\0" in head:
-        raise invalid(
-            f"{name}: not text, and feed does not know the format from the first bytes: pass --format, {HELP}"
-        )
-    return _of_text(head, ending) if head else ""
-
-
-def _of_one_example(head: bytes) -> str:
-    """Return the format for a file with one example; "" for others."""
-    bitmap = head.startswith(b"BM") and head[6:10] == bytes(4)
-    if bitmap or head.startswith(_IMAGES):
+    if (head.startswith(b"BM") and head[6:10] == bytes(4)) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP"):
         return "images"
-    return "files" if head.startswith(_WHOLE) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP") else ""
+    if head[257:262] == b"ustar":
+        return "tar"
+    if head.startswith(b"PK\x03\x04") and ending == ".npz":
+        return "npz"
+    return next((form for magic, form in _MAGIC.items() if head.startswith(magic)), "")
 
 
-def _of_text(head: bytes, ending: str) -> str:
+def _of_text(name: str, head: bytes, ending: str) -> str:
     """Return the text format: JSON objects, table rows, or lines."""
     first = head.removeprefix(codecs.BOM_UTF8).lstrip()
     if first.startswith(b"{"):
         with contextlib.suppress(ValueError):
             if isinstance(json.loads(first.splitlines()[0]), dict):
                 return "jsonl"
+    if ending == ".json" and first.startswith((b"[", b"{")):
+        raise invalid(f"{name} is one JSON value, which feed does not read: write one object per line (JSON Lines)")
     rows, delimiter = _table(head, 0)
     is_table = delimiter or not rows or ending in (".csv", ".tsv") or any(map(_is_number, rows[0]))
     return "csv" if is_table else "lines"
@@ -131,7 +183,7 @@ def csv_form(files: Sequence[str], skip_lines: int) -> dict[str, Any]:
         InvalidArgumentError: No file has a line with data, or a column name comes twice.
     """
     for name in files:
-        head = _head_of_url(name) if "://" in name else _head(name)
+        head = _first_bytes(name) if "://" in name else _head(name)
         if head is None:  # the source raises the error
             return {}
         rows, delimiter = _table(head, skip_lines)
@@ -181,22 +233,12 @@ def _is_number(field: str) -> bool:
 
 def _by_ending(name: str, ending: str) -> str:
     """Return the format for a file that cannot be read twice, such as a URL or a pipe."""
-    if ending in (".tfrecord", ".tfrecords"):
-        return "tfrecord"
-    if ending in _IMAGE_ENDINGS:
-        return "images"
-    if ending in _WHOLE_ENDINGS:
-        return "files"
-    if ending in (".jsonl", ".ndjson"):
-        return "jsonl"
+    if ending in _ENDINGS:
+        return _ENDINGS[ending]
     if _is_pipe(name):
         return ""
-    if kind := compression_of(name):
-        raise _compressed(name, kind.lower())
-    if ending == ".tar":
-        raise _other(name, "a tar archive", "pipeline.webdataset reads it")
     for _, endings, what, reader in _OTHERS:
-        if ending in endings:
+        if endings and name.endswith(endings):
             raise _other(name, what, reader)
     return "csv"
 
@@ -206,19 +248,17 @@ def _other(name: str, what: str, reader: str) -> InvalidArgumentError:
     return invalid(f"{name} is {what}, which feed does not read: {more}")
 
 
-def _compressed(name: str, kind: str) -> InvalidArgumentError:
-    return invalid(
-        f"{name}: feed does not read text that is compressed by {kind}: decompress it first. "
-        "In a program, pipeline.csv and pipeline.text read it"
-    )
-
-
-def _head_of_url(name: str) -> bytes:
-    file = open_file(os.fsencode(name))
+def _first_bytes(name: str) -> bytes:
+    """Return the first bytes of a file or URL, decompressed."""
+    file = open_file(os.fsencode(name), compression_of(name))
+    pieces, left = [], _HEAD
     try:
-        return file.read(_HEAD)
+        while left and (piece := file.read(left)):
+            pieces.append(piece)
+            left -= len(piece)
     finally:
         file.close()
+    return b"".join(pieces)
 
 
 def _is_pipe(name: str) -> bool:
@@ -228,23 +268,8 @@ def _is_pipe(name: str) -> bool:
 
 
 def _head(name: str) -> bytes | None:
-    """Return a file's first bytes; None for a URL, and if it is not a readable file."""
-    if "://" in name:
-        return None
-    try:
-        if not stat.S_ISREG(os.stat(name).st_mode):
-            return None
-        with open(name, "rb") as file:
-            return file.read(_HEAD)
-    except (OSError, ValueError):
-        return None  # the error is raised when it is read
-
-
-def refuse_compressed(files: Sequence[str]) -> None:
-    """Raise InvalidArgumentError for text with a compressed file's extension."""
-    for name in files:
-        if kind := compression_of(os.fspath(name)):
-            raise _compressed(name, kind.lower())
+    """Return a file's first bytes, decompressed; None for a URL, and if it is not a regular file."""
+    return _first_bytes(name) if "://" not in name and os.path.isfile(name) else None
 
 
 def record_bytes(given: str) -> int | None:
@@ -256,6 +281,6 @@ def record_bytes(given: str) -> int | None:
     name, colon, number = given.partition(":")
     if name == "fixed" and number.isascii() and number.isdigit() and int(number) > 0:
         return int(number)
-    if colon or name not in (*TEXT, "tfrecord", "images", "files"):
+    if colon or name not in _NAMES:
         raise ValueError(f"--format must be one of {HELP}; got {given!r}")
     return None

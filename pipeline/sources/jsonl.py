@@ -177,7 +177,9 @@ class _Objects(IndexedParts):
         except StopIteration as stopped:
             raise self._told(given, i, _no_json(f"Expecting value at character {stopped.value}", line)) from None
         except json.JSONDecodeError as error:
-            raise self._told(given, i, _no_json(f"{error.msg} at character {error.pos}", line)) from None
+            raise self._told(
+                given, i, _no_json(f"{error.msg.removesuffix(' starting at')} at character {error.pos}", line)
+            ) from None
         except UnicodeDecodeError:
             name = self.named(given, i)
             file, _, number = name.rpartition(":")

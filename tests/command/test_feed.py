@@ -139,11 +139,17 @@ class TestErrors:
         self.check(capsys, f"No such file or directory: '{missing}'", DIGITS, missing, "--no-shuffle")
 
     def test_directory(self, capsys, tmp_path):
-        self.check(capsys, f"{tmp_path} is a directory: pass its files, such as {tmp_path}/*", tmp_path)
+        self.check(capsys, f"{tmp_path}: no file in this folder", tmp_path)
         (tmp_path / "photos" / "cats").mkdir(parents=True)
-        photos = tmp_path / "photos"
-        self.check(capsys, f"{photos} is a directory: pass its files, such as {photos}/*/*", photos)
-        self.check(capsys, f"{tmp_path}: Is a directory", tmp_path, "--format", "csv")
+        (tmp_path / "photos" / ".hidden").write_text("")
+        self.check(capsys, f"{tmp_path / 'photos'}: no file in this folder", DIGITS, tmp_path / "photos")
+
+    def test_directory_that_cannot_be_listed(self, capsys, tmp_path, monkeypatch):
+        def refused(path):
+            raise PermissionError(13, "Permission denied", path)
+
+        monkeypatch.setattr("os.scandir", refused)
+        self.check(capsys, f"{tmp_path}: Permission denied", tmp_path)
 
     def test_nothing_to_read(self, capsys, tmp_path):
         (tmp_path / "empty").write_text("\n\n")

@@ -1,6 +1,5 @@
 """Odd `python -m pipeline` calls end in one clear line and a status, never in a traceback."""
 
-import gzip
 import os
 import subprocess
 import sys
@@ -60,15 +59,6 @@ def test_stdout_is_closed(rows, name):
 def test_stdout_is_full(rows, arguments):
     text = "pipeline: the standard output cannot be written: No space left on device\n"
     assert command("feed", rows, *arguments, shell=">/dev/full") == (1, "", text)
-
-
-@pytest.mark.parametrize("form", ["csv", "lines"])
-def test_compressed_text(tmp_path, form):
-    path = tmp_path / "rows.csv.GZ"
-    path.write_bytes(gzip.compress(b"1,2\n3,4\n"))
-    status, out, err = command("feed", "--format", form, str(path))
-    assert (status, out) == (1, "")
-    assert f"{path}: feed does not read text that is compressed by gzip: decompress it first" in err
 
 
 @pytest.mark.parametrize("environment", [ASCII, {"PYTHONIOENCODING": "utf-8"}])

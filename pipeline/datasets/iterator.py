@@ -26,6 +26,7 @@ from pipeline.datasets.record import Record
 from pipeline.diagnostics.earlier import note_pass, passes_before
 from pipeline.diagnostics.frames import is_running, tell, whereabouts
 from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops, number
+from pipeline.diagnostics.together import Turns
 from pipeline.dtypes import integer, seconds
 from pipeline.errors import (
     CancelledError,
@@ -136,6 +137,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._informed: set[int] = set()  # threads that called `close` or got a CancelledError
         self._forked = False
         self._times, self._waited = LoopTimes(), 0.0
+        self._turns: Turns | None = None
         self._before: LoopFacts | None = None  # of the short passes before this one
         self._threads: Threads | None = None  # for `async for`
         self._asked = itertools.count()
@@ -376,6 +378,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             raise FailedPreconditionError(None, None, text)
         if self._times.begun_at is None:
             self._times.begin()
+            self._turns = Turns(self)
             self._before = passes_before(self._node)
             self._late = mistakes.were_read(self._node)
             mistakes.look(self._node, self._epoch, self._name)
@@ -428,8 +431,11 @@ class DatasetIterator(Recipe, Generic[T_co]):
         times = self._times
         if times.begun_at is not None and times.ended_at is None:
             times.end()
+            if self._turns is not None:
+                self._turns.end(self)
             seconds, facts = times.age(), functools.cache(self._facts)
-            ended.note(self, note_pass(self._node, seconds, facts), facts)
+            seconds = note_pass(self._node, seconds, facts) - facts().elsewhere
+            ended.note(self, self._node, seconds, facts)
 
     def _close_stream(self) -> None:
         """End the stream's threads and close its files. Can be called again after an interrupt."""
@@ -830,6 +836,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             self._times,
             *facts_of_parts(self._node, self._measured, None if self._sum is None else self._summed),
             (max(0, self._last().batches), self._waited),
+            0.0 if self._turns is None else self._turns.elsewhere(self),
             unit_of(self._node),
             None if self._times.clocks is None else self._times.clocks.read(),
             before=self._before,

@@ -47,6 +47,7 @@ def with_earlier(facts: LoopFacts, before: LoopFacts | None) -> LoopFacts:
         times=_longer(facts.times, before.times),
         parts=[_sum(one, other) for one, other in zip(facts.parts, before.parts, strict=True)],
         taken=(facts.taken[0] + before.taken[0], facts.taken[1] + before.taken[1]),
+        elsewhere=facts.elsewhere + before.elsewhere,
         clocks=_both(facts.clocks, before.clocks),
         passes=facts.passes + before.passes,
     )

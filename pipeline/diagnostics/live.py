@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import os
 import threading
 import time
@@ -289,6 +290,7 @@ class LoopFacts(NamedTuple):
         parts: The dataset's steps, each after its inputs.
         inputs: Its input parts or queues, by number.
         taken: Elements taken, and seconds waited for them.
+        elsewhere: Seconds that its thread spent in `next` of other iterators meanwhile.
         unit: The plural name for its elements.
         clocks: The consuming thread's clocks; None if unknown.
         passes: Passes over the dataset in these figures.
@@ -303,6 +305,7 @@ class LoopFacts(NamedTuple):
     parts: Sequence[PartFacts]
     inputs: Sequence[int]
     taken: tuple[int, float]
+    elsewhere: float
     unit: str
     clocks: Clocks | None
     passes: int = 1
@@ -315,33 +318,54 @@ def without_threads(facts: LoopFacts) -> LoopFacts:
 
 
 class Ended:
-    """Keeps the facts about an ended loop, because a `for` loop keeps no iterator: the main one while a watcher
-    exists, and otherwise the last one.
+    """Keeps the facts about an ended loop, because a `for` loop keeps no iterator: the longest one since a watcher
+    began or, without watchers, since the last report.
 
     Attributes:
         watchers: The watchers, the latest last.
+        several: True if it ended among loops over other datasets.
+        since: Without watchers, loops that ended until then are out of date, by `time.monotonic`.
     """
 
     def __init__(self) -> None:
         self.watchers: list[Any] = []
+        self.several = False
+        self.since = self._reported = self._newest = -math.inf
         self._last: tuple[int, LoopFacts] | None = None
+        self._recipe: Callable[[], Any] = _nothing  # its dataset, held weakly
         self._seconds = 0.0  # that one took
 
-    def note(self, loop: Any, seconds: float, facts: Callable[[], LoopFacts]) -> None:
-        """Record an ended loop, unless it is short, or a watched one took more than twice as long.
+    def note(self, loop: Any, recipe: Any, seconds: float, facts: Callable[[], LoopFacts]) -> None:
+        """Record an ended loop, unless it is short, or another one took longer.
+
+        A later pass over the same dataset takes the place of an earlier one, unless it took less than half as long.
 
         Args:
             loop: The iterator.
-            seconds: How long it took, with the short ones before it over the same dataset.
+            recipe: Its dataset.
+            seconds: How long it took, with the short passes before it, and without others in its thread.
             facts: Returns its facts.
         """
         found = loops.number(loop)
         if found is None or (seconds < SHORTEST and not self.watchers):
             return
-        if not self.watchers or self._last is None or seconds >= self._seconds / 2:
-            new, self._seconds = facts(), seconds
+        self._newest = time.monotonic()
+        if not self.watchers and self._is_reported():
+            self._last, self.several = None, False
+        again = self._recipe() is recipe
+        self.several |= self._last is not None and not again and min(seconds, self._seconds) >= SHORTEST
+        if self._last is None or seconds >= (self._seconds / 2 if again else self._seconds):
+            new, self._seconds, self._recipe = facts(), seconds, weakref.ref(recipe)
             new = new._replace(state="closed" if new.state == "closed" else "ended")
             self._last = found, new if self.watchers else without_threads(new)
+
+    def _is_reported(self) -> bool:
+        return self._last is not None and (self._last[1].times.ended_at or 0.0) <= self._reported
+
+    def note_report(self) -> None:
+        """Note a report: it is about what ended since the one before, and the next one about what ends later."""
+        if self._newest > self._reported:
+            self.since, self._reported = self._reported, time.monotonic()
 
     def last(self) -> tuple[int, LoopFacts] | None:
         """Return the recorded loop, as its number and facts; None if there is none."""
@@ -350,7 +374,7 @@ class Ended:
     def enter(self, watcher: Any) -> None:
         """Add a watcher; the first one knows nothing of earlier loops."""
         if not self.watchers:
-            self._last = None
+            self._last, self.several = None, False
         self.watchers.append(watcher)
 
     def leave(self, watcher: Any) -> None:
@@ -359,20 +383,24 @@ class Ended:
             self.watchers.remove(watcher)
         if not self.watchers and self._last is not None:
             self._last = self._last[0], without_threads(self._last[1])
+            self.note_report()
 
     def forget(self) -> None:
         """Keep nothing, because nobody watches in a forked child."""
         self.watchers.clear()
-        self._last = None
+        self._last, self.several = None, False
 
 
 ended = Ended()
 
 
 def facts_of_loops() -> dict[int, LoopFacts]:
-    """Return the facts about each live iterator by number; also the recorded one, if watched or if nothing is live."""
+    """Return the facts about each live iterator by number; also the recorded one, if watched or if nothing runs."""
     found = {number: loop._facts() for number, loop in loops.numbered()}
     last = ended.last()
-    if last is None or not (ended.watchers or not any(each.numbered() for each in (loops, queues, readers, groups))):
+    busy = any(facts.state == "running" for facts in found.values()) or any(
+        each.numbered() for each in (queues, readers, groups)
+    )
+    if last is None or (busy and not ended.watchers):
         return found
     return dict([last]) | found

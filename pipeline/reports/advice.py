@@ -21,6 +21,7 @@ from pipeline.reports.facts import (
     delayed,
     does_in_workers,
     does_serially,
+    elsewhere,
     has_workers,
     holds_gil,
     made_by,
@@ -100,7 +101,7 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
         return Remedy(slow, slow.kind, cause, change.advice, None, None, change.gain, change.least, change.note)
     does_what = _does_both(cpu / share) if mixed else does
     files = slow.kind == "source" and not can_move(slow)  # a call's duration helps with functions
-    cause = _cause(slow, mine, does_what or brief if files else brief or does_what)
+    cause = _cause(thread, slow, mine, does_what or brief if files else brief or does_what)
     if brief and (calls(slow) or can_move(slow)):
         return _of_brief(report, slow, thread, cause, needed(thread, behind, consumer, slow))
     least, ahead = _by_prefetch(report, thread, consumer)
@@ -199,15 +200,18 @@ def _by_prefetch(report: Report, thread: Thread, consumer: float) -> tuple[float
     return max(1.0, min(LEAST * most, 1 / max(thread.wanted or 0.0, 1e-3))), most
 
 
-def _waits_for(slow: Stage, consumer: float) -> str:
-    """Return the cause if the loop has most of the time."""
-    return f"Your loop takes {consumer:.0%} of the time, and waits {1 - consumer:.0%} for `{slow.name}`"
+def _waits_for(loop: Stage, slow: Stage, consumer: float) -> str:
+    """Return the cause if the loop, with other iterators in its thread, has most of the time."""
+    others = elsewhere(loop)
+    also = f" and {others:.0%} for other iterators" if others > SELDOM else ""
+    mine = consumer - others if also else consumer
+    return f"Your loop takes {mine:.0%} of the time, and waits {1 - consumer:.0%} for `{slow.name}`{also}"
 
 
-def _cause(slow: Stage, consumer: float, details: str) -> str:
+def _cause(thread: Thread, slow: Stage, consumer: float, details: str) -> str:
     """Return the cause for a step without workers; `consumer` is the loop's share of the time in its thread."""
     if consumer > MOSTLY:
-        return _waits_for(slow, consumer)
+        return _waits_for(thread.owner, slow, consumer)
     return f"Bottleneck: `{slow.name}` ({taken(slow):.0%} of the time{details})"
 
 
@@ -222,7 +226,7 @@ def beside(report: Report, thread: Thread, consumer: float) -> Remedy | None:
     if not thread.parts or ahead <= 1 + SELDOM:
         return None
     slow = max(thread.parts, key=taken)
-    return prefetched(slow, slow.kind, _waits_for(slow, consumer), ahead)
+    return prefetched(slow, slow.kind, _waits_for(thread.owner, slow, consumer), ahead)
 
 
 def prefetched(slow: Stage, kind: str, cause: str, gain: float, why: str = "") -> Remedy:

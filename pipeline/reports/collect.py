@@ -16,7 +16,7 @@ from pipeline.reports.first import with_open_calls
 from pipeline.reports.looks import Counts, Look, look
 from pipeline.reports.model import Edge, Level, Progress, Stage, Tank, Verdict
 from pipeline.reports.report import Report
-from pipeline.reports.twins import numbered
+from pipeline.reports.twins import numbered, with_number
 from pipeline.reports.verdict import judge
 from pipeline.stats import QueueStats
 
@@ -89,11 +89,12 @@ class _Collector:
         return max(self.end - self.begin, self.least)
 
     def report(self) -> Report:
-        if not self.alone and self.looks and len(self.loops) > 1:
+        if not self.alone and len(self.loops) > 1 and (self.looks or not self._running()):
             self._drop_ended()
         if not self.alone and len(self.loops) == 1 and not (self.queues or self.readers or self.groups):
             (only,) = self.loops
-            return _Collector(self.all_looks, only).report()
+            report = _Collector(self.all_looks, only).report()
+            return dataclasses.replace(report, verdicts=tuple(self._of_loop(report, report.stage(only))))
         made = [self._queue(number, queue) for number, queue in self.queues.items()]
         made += [self._reader(number, reader) for number, reader in self.readers.items()]
         made += [self._function(number, group) for number, group in self.groups.items()]
@@ -118,7 +119,7 @@ class _Collector:
 
     def _drop_ended(self) -> None:
         """Leave out ended iterators that are not judged: the program may hold old ones in its variables."""
-        first, loops = self.looks[0].at, self.loops
+        first, loops = self.looks[0].at if self.looks else live.ended.since, self.loops
         self.loops = {n: loops[n] for n in loops if (loops[n].times.ended_at or first) >= first} or loops
         recorded = live.ended.last()
         kept = {*self._judged(), *(recorded[:1] if recorded and self._running() else ())}
@@ -129,15 +130,33 @@ class _Collector:
         """Judge each loop over its own life."""
         if self.alone:
             return judge(report)
-        return [
-            verdict for number in self._judged() for verdict in _Collector(self.all_looks, number).report().verdicts
-        ]
+        found = (
+            self._of_loop(_Collector(self.all_looks, each).report(), report.stage(each)) for each in self._judged()
+        )
+        return [verdict for verdicts in found for verdict in verdicts]
+
+    def _of_loop(self, alone: Report, loop: Stage) -> list[Verdict]:
+        """Return the verdict of a loop's own report, with the loop's name if there are several."""
+        called = f"{with_number(loop, f'Your loop ({loop.name})')}:" if len(self.loops) > 1 else ""
+        if loop.state in ("ended", "closed") and live.ended.several:
+            called = f"Your longest loop ({loop.name}, {alone.stage(loop.id).age_s or 0.0:.1f} s):"
+        return [dataclasses.replace(verdict, called=called) for verdict in alone.verdicts]
 
     def _judged(self) -> list[int]:
-        """Return all running iterators, or if there are none the longest one, or else all."""
-        running = self._running()
-        ended = {number: facts.times.age() for number, facts in self.loops.items() if facts.times.begun_at is not None}
-        return running or sorted(ended, key=lambda number: (ended[number], number))[-1:] or [*self.loops]
+        """Return the running iterators that limit their threads, or if none runs the longest one, or else all.
+
+        An iterator does not limit a thread that spends more time in `next` of others than with all else.
+        """
+        if running := self._running():
+            return [each for each in running if not self._waits_elsewhere(each)] or running
+        begun = {number: facts for number, facts in self.loops.items() if facts.times.begun_at is not None}
+        own = {number: facts.times.age() - facts.elsewhere for number, facts in begun.items()}
+        return sorted(own, key=lambda number: (own[number], number))[-1:] or [*self.loops]
+
+    def _waits_elsewhere(self, number: int) -> bool:
+        facts = self.loops[number]
+        elsewhere = self._since(number, Counts(*facts.taken, facts.elsewhere)).worked
+        return elsewhere > min(facts.times.age(), self.seconds) / 2
 
     def _running(self) -> list[int]:
         return [number for number, facts in self.loops.items() if facts.state == "running"]
@@ -237,8 +256,11 @@ class _Collector:
 
     def _loop(self, number: int, facts: LoopFacts) -> Stage:
         """Return the stage for an iterator and the user's loop over it."""
-        change, times = self._since(number, Counts(*facts.taken)), facts.times
-        waited = None if times.begun_at is None else _share(change.seconds, self.seconds)
+        change, times = self._since(number, Counts(*facts.taken, facts.elsewhere)), facts.times
+        waited = busy = None
+        if times.begun_at is not None:
+            waited = _share(change.seconds, self.seconds)
+            busy = max(0.0, 1 - waited - change.worked / self.seconds)
         cpu, wanted = self._clocks(number)
         called = {"called": f"your loop ({facts.name})"} if len(self.loops) > 1 else {}
         return Stage(
@@ -250,7 +272,7 @@ class _Collector:
             running=int(facts.state == "running"),
             elements=facts.taken[0],
             rate=change.elements / self.seconds,
-            busy=None if waited is None else 1 - waited,
+            busy=busy,
             waits_in=waited,
             cpu=cpu,
             wanted=wanted,

@@ -104,6 +104,11 @@ def never_waits(ahead: Stage) -> bool:
     return ahead.kind == "step" and (ahead.waits_in or 0.0) > _SOMETIMES and 1 - (ahead.waits_out or 0.0) >= ALWAYS
 
 
+def elsewhere(loop: Stage) -> float:
+    """Return the share of the time that a loop's thread spent in `next` of other iterators."""
+    return 0.0 if loop.busy is None else max(0.0, 1 - (loop.waits_in or 0.0) - loop.busy)
+
+
 def needed(thread: Thread, behind: float, consumer: float, slow: Stage | None = None) -> float:
     """Return the share of the time needed by the busiest of this thread, its workers and `behind`; without `slow`."""
     others = [each for each in thread.parts if each is not slow]

@@ -23,7 +23,7 @@ class Counts(NamedTuple):
     Attributes:
         elements: Elements produced by it, or taken by an iterator.
         seconds: A step's seconds in the consuming thread, or an iterator's waiting time.
-        worked: Its workers' seconds at work.
+        worked: Its workers' seconds at work; for an iterator, its thread's in `next` of others.
         offered: Their possible seconds at work, if their number changes.
     """
 
@@ -63,7 +63,7 @@ def look(watch: Watch | None = None, loops: Mapping[int, LoopFacts] | None = Non
     counts = {number: Counts(reader._counts()[0]) for number, reader in live.readers.numbered()}
     loops = live.facts_of_loops() if loops is None else loops
     for number, facts in loops.items():
-        counts[number] = Counts(*facts.taken)
+        counts[number] = Counts(*facts.taken, facts.elsewhere)
         for part in facts.parts:
             counts[part.number] = Counts(part.elements, part.seconds, part.worked, part.offered or 0.0)
             if part.ahead is not None:

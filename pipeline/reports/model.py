@@ -139,6 +139,7 @@ class Verdict:
         gain: The largest speed-up to expect; None if unknown.
         least: The smallest speed-up to expect; None if unknown.
         starved: A sentence on processors taken by other programs; "" if there were enough.
+        called: The beginning of the sentence on the bottleneck, with the loop's name; "" if there is no other loop.
     """
 
     loop: int
@@ -151,8 +152,9 @@ class Verdict:
     gain: float | None = None
     least: float | None = None
     starved: str = ""
+    called: str = ""
 
     @property
     def text(self) -> str:
         """The verdict in words."""
-        return " ".join(filter(None, (self.starved, self.cause, self.advice)))
+        return " ".join(filter(None, (self.starved, self.called, self.cause, self.advice)))

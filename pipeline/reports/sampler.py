@@ -201,7 +201,7 @@ if hasattr(os, "register_at_fork"):
 def report(loop: Any = None) -> Report:
     """Report on each queue, reader, thread and loop in this process, and the bottleneck.
 
-    If nothing runs any more, it is the report on the last loop that took 10 ms or longer.
+    If nothing runs any more, it is the report on the loop that took longest since the last report, at least 10 ms.
 
     `print(pipeline.report())` shows a table with a verdict for each loop. With a `monitor` running, it also knows who
     computes and who waits.
@@ -223,6 +223,8 @@ def report(loop: Any = None) -> Report:
     if loop is not None and not hasattr(loop, "_facts"):
         raise TypeError(f"report: loop must be an iterator over a dataset or None, got {loop!r:.80}")
     watching: list[Sampler] = live.ended.watchers[-1:]
+    if not watching:
+        live.ended.note_report()
     return watching[0].report(loop) if watching else collect(_looks_at(loop), loop)
 
 

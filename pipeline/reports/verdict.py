@@ -28,6 +28,7 @@ from pipeline.reports.facts import (
     Thread,
     all_before,
     always_busy,
+    elsewhere,
     has_workers,
     needed,
     never_waits,
@@ -92,7 +93,7 @@ def _short(loop: Stage, seconds: float, slow: Stage) -> Remedy:
     """Return the remedy if a run and the short passes before it are too short to judge."""
     passes = int(loop.settings.get("passes", 1))
     took = f"{passes} epochs, {seconds:.2f} s" if passes > 1 else f"{seconds:.2f} s"
-    busiest = "your loop" if slow is loop else f"`{slow.name}`"
+    busiest = _consumers(loop)[0] if slow is loop else f"`{slow.name}`"
     more = max(2, math.ceil(1.5 * passes * LONG / max(seconds, 1e-3)))
     how = "" if loop.state == "running" else f", for example with `.repeat({more})` at the end"
     cause = f"Too short to judge ({took}); so far {busiest} took longest"
@@ -109,7 +110,7 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
     if busiest is None and (filling := _filling(report, loop)):
         return filling
     if waits < OFTEN:
-        return _seldom(report, loop, waits) or _consumer(loop, consumer)
+        return _seldom(report, loop, waits) or _consumer(loop)
     thread, behind = thread_behind(report, loop, waits), consumer  # `behind`: share of the time later threads need
     while busiest not in thread.parts:
         ahead = max(thread.inputs, key=lambda each: each.waits_in or 0.0, default=None)
@@ -130,7 +131,7 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
             return too_small(ahead)
         thread = beyond
     if not thread.parts:
-        return _consumer(loop, consumer)
+        return _consumer(loop)
     moving = [each for each in thread.parts if moves_much(report, each)]
     slow = busiest if busiest in thread.parts else max(moving or thread.parts, key=taken)
     return (of_workers if has_workers(slow) else of_serial)(report, slow, thread, behind, consumer)
@@ -168,8 +169,15 @@ def _seldom(report: Report, loop: Stage, waits: float) -> Remedy | None:
     return None
 
 
-def _consumer(loop: Stage, consumer: float) -> Remedy:
-    cause = f"Bottleneck: your loop ({consumer:.0%} of the time)"
+def _consumers(loop: Stage) -> tuple[str, float]:
+    """Return who takes most of the time between a loop's elements, and the share."""
+    others, mine = elsewhere(loop), loop.busy or 0.0
+    return ("other iterators in the same thread", others) if others > mine else ("your loop", mine)
+
+
+def _consumer(loop: Stage) -> Remedy:
+    who, share = _consumers(loop)
+    cause = f"Bottleneck: {who} ({share:.0%} of the time)"
     return Remedy(loop, "consumer", cause, "The dataset keeps up; change nothing in it", "consumer", sure=True)
 
 

@@ -31,7 +31,7 @@ def prefetch(number, waits_out=0.0, waits_in=0.0, wanted=None, capacity=2):
 def verdict(*stages, waits_in, lock=None, wanted=None, processors=4, seconds=10.0, **loop):
     """Return the verdict on some seconds of consecutive stages and a loop with this waiting time."""
     given = {"elements": 950, "first_s": 0.1, "age_s": seconds, **loop}
-    given = {"cpu": wanted, "wanted": wanted} | given | {"busy": 1 - waits_in}
+    given = {"cpu": wanted, "wanted": wanted, "busy": 1 - waits_in} | given
     last = Stage(99, "loop", "images", waits_in=waits_in, settings={"kind": "dataset"}, **given)
     chained = [*stages, last]
     edges = tuple(Edge(a.id, b.id) for a, b in itertools.pairwise(chained))
@@ -746,6 +746,25 @@ def test_a_function_that_waits_and_computes():
     assert got.text == (
         "Bottleneck: `both` (100% of the time, 56% waiting, 44% computing). Try `workers=3`: 1.7 to 2.3 times as fast."
     )
+
+
+@pytest.mark.parametrize(
+    ("busy", "cause"),
+    [
+        (0.5, "Your loop takes 50% of the time, and waits 40% for `mid` and 10% for other iterators."),
+        (0.58, "Your loop takes 60% of the time, and waits 40% for `mid`."),
+    ],
+)
+def test_a_loop_that_waits_for_other_iterators_too(busy, cause):
+    assert verdict(part(1, "mid", 0.4), waits_in=0.4, busy=busy).cause == cause
+
+
+def test_a_loop_that_waits_for_other_iterators_only():
+    got = verdict(part(1, "mid", 0.01), waits_in=0.01, busy=0.2)
+    assert (got.kind, got.knob) == ("consumer", "consumer")
+    assert got.cause == "Bottleneck: other iterators in the same thread (79% of the time)."
+    got = verdict(part(1, "mid", 0.01), waits_in=0.01, busy=0.2, seconds=0.5)
+    assert got.cause == "Too short to judge (0.50 s); so far other iterators in the same thread took longest."
 
 
 @pytest.mark.parametrize("waits", [0.19, 0.2, 0.21])

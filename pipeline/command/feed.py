@@ -42,6 +42,7 @@ from pipeline.sources.webdataset import webdataset
 
 _TABLES: dict[str, Callable[..., TableSource]] = {"parquet": parquet, "feather": feather, "npz": npz}
 _WHOLE = ("images", "files", "npy", "npz")  # formats shuffled as a whole: a buffer would only use memory
+_TYPED = ("parquet", "feather")
 _LOOSE = ("jsonl", "npz", "tar")  # formats with examples of different shapes
 
 
@@ -95,7 +96,7 @@ class FilePipeline:
         """Return the iterator over batches; it ends when `coord` stops."""
         settings = self._settings
         data = self._examples()
-        lists = settings.format in ("parquet", "feather") and any(map(_is_list, next(iter(data), {}).values()))
+        lists = settings.format in _TYPED and any(map(_is_list, _parts(next(iter(data), {}))))
         if settings.shuffle and settings.format not in _WHOLE:
             # A deterministic order must not depend on the batch size.
             kept = settings.min_after_dequeue + (1 if settings.deterministic else settings.batch_size)
@@ -103,9 +104,16 @@ class FilePipeline:
         if settings.deterministic:
             data = data.checksum()
         ahead = max(1, (settings.capacity - settings.min_after_dequeue) // settings.batch_size)
-        # Such examples may differ in shape. A fingerprint needs batches of arrays.
-        as_rows = (settings.format in _LOOSE or lists) and not settings.deterministic
-        data = data.batch(settings.batch_size, collate=_rows if as_rows else None).prefetch(ahead)
+        loose = settings.format in _LOOSE
+        if settings.deterministic:  # a fingerprint needs batches of arrays
+            loose = lists = False
+        if loose:
+            data = data.batch(settings.batch_size, collate=_rows)
+        elif lists:
+            data = data.batch(settings.batch_size, pad=0)
+        else:
+            data = data.batch(settings.batch_size)
+        data = data.prefetch(ahead)
         return DatasetIterator(data._node, 0, "examples", coord)
 
     def _examples(self) -> Dataset[Any]:
@@ -142,10 +150,13 @@ class FilePipeline:
         rows = batch if isinstance(batch, list) else None
         found = _parts(batch if rows is None else rows[0])
         if not self.columns:
-            image = self._settings.format == "images"
+            settings = self._settings
+            image = settings.format == "images"
             counts: Counter[str] = Counter()
             for each in found:
-                counts["image" if image else _kind(each, rows is None)] += self._width(each)
+                lists = settings.format in _TYPED and (_is_list(each[0]) or each.ndim > 1)
+                kind = "image" if image else _kind(each, rows is None)
+                counts[f"list of {kind}" if lists else kind] += self._width(each)
             self.columns = dict(counts)
         count = len(found[0] if rows is None else rows)
         self._examples_read += count

@@ -13,17 +13,25 @@ from pipeline.reports.facts import MOSTLY, WAITS, made_by, taken
 from pipeline.reports.model import Stage, Verdict
 from pipeline.reports.report import Report as Run
 from pipeline.reports.short_calls import AS_FAST
-from pipeline.reports.words import hundredths, wrapped
+from pipeline.reports.words import WIDTH, hundredths, wrapped
 
 _SHUFFLE = re.compile(r"`shuffle\([\d,]*\)`")  # its buffer's size is nothing that was written
+_LOOP = {"Y": "The loop that counts batches", "y": "the loop that counts batches"}
 _NO_SHUFFLE = "If the examples are in random order already, try --no-shuffle.", "--no-shuffle"
 # Names for the dataset steps, because none was written by the user.
-_IN_WORDS = {"_contents": "read", "_decoded": "decode"}
+_IN_WORDS = {"_contents": "read", "_decoded": "decode", "list": "files"}
 _SMALLER_BUFFER = "A smaller --min-after-dequeue starts sooner and shuffles less."
-_PARSED = {  # advice for formats whose parsing takes most of the time
-    "csv": "One thread reads: fewer columns or a format that needs less parsing help.",
-    "jsonl": "Parquet is faster to read.",
+_AS_FAST = "This is about as fast as one thread reads these files."
+_FEWER_COLUMNS = "In a program, `pipeline.csv(..., columns=[...])` reads fewer columns."
+_IN_PYTHON = {  # advice for sources that make each example in Python
+    "jsonl": "Convert to Parquet, for example with pyarrow.json.read_json: feed reads it, too.",
+    "npz": "In a program, load the files in workers: `pipeline.dataset(files).map(load, workers=4)`.",
+    "tar": "In a program, pass `decoders={'jpg': bytes}`, and decode in `.map(decode, workers=4)`.",
 }
+_WHOLE = ("images", "files")  # formats that threads read
+_LARGE_BATCH = 1024  # compiled steps hand over larger batches in no noticeable time
+_SMALL_EXAMPLE = 4096  # bytes
+_MANY_COLUMNS = 4
 _ALIKE = 0.5  # a step with this part of the longest one's time takes long, too
 LONG_ENOUGH = 3.0  # seconds after which a run's verdict no longer varies between runs
 SHORT = 1.0  # seconds: shorter runs have no table
@@ -94,23 +102,26 @@ class FeedReport(NamedTuple):
 
     def to_text(self) -> str:
         """Return the report for people, as several lines."""
-        columns = ", ".join(f"{number} {kind}" for kind, number in self.columns.items())
+        columns = _columns(self.columns)
         batches = f"{self.batches:,} {'batch' if self.batches == 1 else 'batches'}"
         text = self.bottleneck()["text"]
         verdicts = tuple(dataclasses.replace(each, starved="", cause=text, advice="") for each in self.run.verdicts)
         run = dataclasses.replace(self.run, stages=tuple(map(_in_words, self.run.stages)), verdicts=verdicts)
         advice = wrapped(text)
         amounts = (
-            f"{count(self.examples, 'example')} ({columns}) in {batches}, {_bytes(self.bytes)}, "
-            f"{self.seconds:.2f} s{', interrupted' if self.interrupted else ''}"
+            f"{count(self.examples, 'example')} ({columns}) in {batches}",
+            _bytes(self.bytes),
+            f"{self.seconds:.2f} s",
+            *(["interrupted"] if self.interrupted else []),
         )
         rates = (
-            f"{_rate(self.examples, self.seconds):,.0f} examples/s, {_bytes(_rate(self.bytes, self.seconds))}/s, "
-            f"first batch after {self.first_batch_s:.3f} s"
+            f"{_rate(self.examples, self.seconds):,.0f} examples/s",
+            f"{_bytes(_rate(self.bytes, self.seconds))}/s",
+            f"first batch after {self.first_batch_s:.3f} s",
         )
         lines = [
-            wrapped(amounts),
-            wrapped(rates),
+            _listed(amounts),
+            _listed(rates),
             *([f"fingerprint {self.fingerprint}"] if self.fingerprint else []),
             *([advice] if self.seconds < SHORT else ["", *([] if verdicts else [advice, ""]), str(run)]),
         ]
@@ -141,6 +152,9 @@ class FeedReport(NamedTuple):
                 "--epochs",
             )
         cause = _SHUFFLE.sub("`shuffle`", verdict.cause)
+        cause = re.sub("([Yy])our loop", lambda found: _LOOP[found[1]], cause)
+        if verdict.starved:  # a thread without a processor looks as if it waits for I/O
+            cause = cause.replace(WAITS, "")
         for name, words in _IN_WORDS.items():
             cause = cause.replace(f"`{name}`", f"`{words}`")
         filled = self._filled() if verdict.kind == "function" else None
@@ -148,22 +162,39 @@ class FeedReport(NamedTuple):
             advice = f"The run ended before the buffer was full: {self._longer(4 * self._kept() / self.examples)}."
             return _Texts("Too short to judge.", advice, "--epochs")
         if filled is not None:
-            share, busy = self.first_batch_s / self.seconds, cause.removeprefix("Bottleneck: ").partition(";")[0]
-            cause = f"Bottleneck: filling the buffer of `shuffle` took {share:.0%} of the time, by {busy.rstrip('.')}."
-            return _Texts(cause, _SMALLER_BUFFER, "--min-after-dequeue")
-        if verdict.advice.startswith(MEASURE_AGAIN):
-            return _Texts(cause, verdict.advice)
+            busy = cause.removeprefix("Bottleneck: ").partition(";")[0].rstrip(".")
+            return _Texts(self._filling(f", by {busy}"), _SMALLER_BUFFER, "--min-after-dequeue")
+        if verdict.kind == "pool":
+            return _Texts(self._filling(), _SMALLER_BUFFER, "--min-after-dequeue")
         small = verdict.kind == "prefetch" and verdict.value is None
         if (cause.startswith(NO_STEP) or small) and (longest := self._longest(small)) is not None:
             cause = f"Bottleneck: `{_in_words(longest).name}` ({taken(longest):.0%} of the time)."
-            if longest.name.startswith("shuffle"):
-                return _Texts(cause, *_NO_SHUFFLE)
-            if longest.kind == "source" and self.settings["format"] in _PARSED:
-                return _Texts(cause, self._read_faster(cause))
-            return _Texts(cause, verdict.advice if verdict.advice.startswith(AS_FAST) else "")
-        if verdict.advice.startswith(AS_FAST):
+            return _Texts(cause, *self._of_thread(verdict, cause, longest.kind == "source"))
+        if verdict.kind in ("source", "step") or small:
+            return _Texts(cause, *self._of_thread(verdict, cause, verdict.kind == "source"))
+        if verdict.advice.startswith((MEASURE_AGAIN, AS_FAST)):
             return _Texts(cause, verdict.advice)
         return _Texts(cause, *self._advice(verdict), verdict.gain, verdict.least)
+
+    def _of_thread(self, verdict: Verdict, cause: str, reads: bool) -> tuple[str, str | None]:
+        """Return the advice for a source, if it `reads`, or a step in the thread that prepares batches; the option."""
+        format, batch_size = self.settings["format"], self.settings["batch_size"]
+        if WAITS in cause:
+            return "One thread reads: faster files help.", None
+        nested = any(kind.startswith(("list", "dict")) for kind in self.columns)
+        if format in _IN_PYTHON and reads and not nested and (format != "tar" or "uint8" in self.columns):
+            return _IN_PYTHON[format], None
+        compiled = not nested and format not in (*_IN_PYTHON, *_WHOLE) and self.bytes <= _SMALL_EXAMPLE * self.examples
+        if compiled and batch_size < _LARGE_BATCH:
+            return f"Try --batch-size {_LARGE_BATCH}.", "--batch-size"
+        if "`prefetch(" in cause:
+            return "Try a larger --batch-size.", "--batch-size"
+        if verdict.advice.startswith(MEASURE_AGAIN):
+            return verdict.advice, None
+        if "`shuffle`" in cause:
+            return _NO_SHUFFLE
+        many = format == "csv" and sum(self.columns.values()) >= _MANY_COLUMNS
+        return _FEWER_COLUMNS if many else _AS_FAST, None
 
     def _filled(self) -> Stage | None:
         """Return the shuffle step if most of the run went by until the first batch; else None."""
@@ -171,11 +202,9 @@ class FeedReport(NamedTuple):
             return None
         return next((each for each in self.run.stages if each.name.startswith("shuffle(")), None)
 
-    def _read_faster(self, cause: str) -> str:
-        """Return the advice for a slow source."""
-        if WAITS in cause or self.settings["format"] not in _PARSED:
-            return "One thread reads: faster files help."
-        return _PARSED[self.settings["format"]]
+    def _filling(self, by: str = "") -> str:
+        share = self.first_batch_s / self.seconds
+        return f"Bottleneck: filling the buffer of `shuffle` took {share:.0%} of the time{by}."
 
     def _kept(self) -> int:
         """Return how many examples the shuffle buffer holds."""
@@ -194,21 +223,14 @@ class FeedReport(NamedTuple):
         threads, processors = self.settings["threads"], self.run.processors
         if verdict.kind == "consumer":
             return "Your files keep up with a loop that does nothing else.", None
-        if verdict.kind == "pool":
-            return _SMALLER_BUFFER, "--min-after-dequeue"
-        if verdict.kind == "prefetch" and verdict.value is None:
-            return "Try a larger --batch-size.", "--batch-size"
         if verdict.kind == "prefetch":
-            return f"Try --capacity {2 * self.settings['capacity']}.", "--capacity"
-        if verdict.kind == "source":
-            return self._read_faster(verdict.cause), None
-        if verdict.kind == "step" and _SHUFFLE.search(verdict.cause):
-            return _NO_SHUFFLE
-        if verdict.kind == "step":
-            return "Your files keep up with it.", None
+            assert verdict.value is not None
+            capacity = self.settings["min_after_dequeue"] + verdict.value * self.settings["batch_size"]
+            return f"Try --capacity {capacity}.", "--capacity"
         if threads < processors:
             return f"Try --threads {min(2 * threads, processors)}.", "--threads"
-        helps = "faster files" if WAITS in verdict.cause else "smaller files"
+        smaller = f"smaller {'images' if self.settings['format'] == 'images' else 'files'}"
+        helps = "faster files" if WAITS in verdict.cause else smaller
         return f"All {processors} processors have a thread: {helps} help.", None
 
     def _longest(self, shuffling: bool) -> Stage | None:
@@ -237,6 +259,22 @@ def _in_words(stage: Stage) -> Stage:
 def _step(stage: Stage) -> str:
     """Return a step's name in the table."""
     return str(stage.settings.get("called", stage.name))
+
+
+def _listed(parts: tuple[str, ...]) -> str:
+    """Return amounts in a list, with line breaks between them."""
+    text = wrapped(parts[0])
+    for part in parts[1:]:
+        fits = len(text.rpartition("\n")[2]) + len(part) + 3 <= WIDTH
+        text += f", {part}" if fits else f",\n{part}"
+    return text
+
+
+def _columns(columns: dict[str, int]) -> str:
+    """Return the columns by type; without numbers for examples with one value each."""
+    if sum(columns.values()) == 1 and (kind := next(iter(columns))) in ("image", "bytes"):
+        return "images" if kind == "image" else kind
+    return ", ".join(f"{number} {kind}" for kind, number in columns.items())
 
 
 def _rate(amount: float, seconds: float) -> float:

@@ -196,7 +196,7 @@ def test_a_byte_order_mark(capsys, tmp_path, options):
         with open(name, "wb") as file:
             file.write(b"\xef\xbb\xbf1,2\r\n3,4\r\n")
     assert main(["feed", *names, *options]) == 0
-    what = "1 bytes" if "lines" in options else "2 int64"
+    what = "bytes" if "lines" in options else "2 int64"
     assert capsys.readouterr().out.startswith(f"4 examples ({what}) in 1 batch, 26 B, ")
     with open(names[0], "wb") as file:
         file.write(b"\xef\xbb\xbf\r\nx,y\r\n3,4\r\n")
@@ -217,7 +217,7 @@ def test_a_first_line_that_ends_within_quotes(capsys, tmp_path):
     assert main(["feed", str(path)]) == 0
     assert capsys.readouterr().out.startswith("2 examples (2 str, 1 int64) in 1 batch, ")
     assert main(["feed", str(path), "--format", "lines"]) == 0
-    assert capsys.readouterr().out.startswith("4 examples (1 bytes) in 1 batch, ")
+    assert capsys.readouterr().out.startswith("4 examples (bytes) in 1 batch, ")
 
 
 def test_options_that_do_nothing_are_told(capsys, rows):

@@ -44,7 +44,7 @@ from pipeline.reports.twins import with_number
 _OVERLAP = 1.05  # sum of shares: more means that a thread waited for the GIL, not for room
 _SLOWER = 1.25  # a read-ahead thread that takes that much longer than the loop needs workers, not room
 _AT_WORK = 0.8  # share of the time: such workers filled the buffer, and hardly waited for it
-_FILLED = 3  # at least this part of the run was the first example's, in front of a loop that hardly waited later
+_FIRST = 0.7  # share of a loop's waiting time: more until its first batch means that a buffer filled
 _SMALL = 1e-3  # seconds: handing smaller batches between threads costs more than it gains
 
 
@@ -182,13 +182,12 @@ def _consumer(loop: Stage) -> Remedy:
 
 
 def _filling(report: Report, loop: Stage) -> Remedy | None:
-    """Return the remedy if the run mostly filled a shuffle buffer; else None."""
+    """Return the remedy if the loop waited for nothing but the filling of a shuffle buffer; else None."""
     first, age = loop.first_s or 0.0, loop.age_s or 0.0
     if any(has_workers(each) and (each.busy or 0.0) >= _AT_WORK for each in all_before(report, loop)):
         return None
-    later = (loop.waits_in or 0.0) * age - first  # seconds of waiting after the first example
-    kept_up = first * _FILLED > age and later < SELDOM * (age - first)
-    if (first < MOSTLY * age and not kept_up) or report.seconds < 0.9 * age:
+    waited = (loop.waits_in or 0.0) * age
+    if first < max(SELDOM * age, _FIRST * waited) or report.seconds < 0.9 * age:
         return None
     pool = next((each for each in reversed(report.stages) if each.name.startswith("shuffle(")), None)
     if pool is None:

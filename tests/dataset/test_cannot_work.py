@@ -1,10 +1,12 @@
 """Chains that cannot work raise an error when they are written, not at the first batch."""
 
 import asyncio
+import contextlib
 import queue
 import threading
 
 import pytest
+from steps import STREAMED
 
 import pipeline
 
@@ -78,11 +80,9 @@ WRONG = {
         "shuffle: shard is a stream",
     ),
     "batches": (lambda: NUMBERS.batch(3).batch(2), r"last one has 1 of 3 examples.*batch\(3\)"),
-    "take in time": (lambda: LIVE.take(2), "take: the batches of batch\\(max_wait=...\\) depend on time"),
     "skip in time": (lambda: LIVE.map(double).skip(2), "skip: the batches of"),
     "shard in time": (lambda: LIVE.prefetch(2).shard(0, 2), "write shard before batch"),
     "shuffle in time": (lambda: pipeline.zip(LIVE, NUMBERS).shuffle(3), "shuffle: the batches of"),
-    "sort in time": (lambda: LIVE.sort(2, len), "sort: the batches of"),
     "enumerate in time": (lambda: LIVE.unbatch().enumerate(), "enumerate: the batches of"),
     "an epoch as an input": (lambda: pipeline.zip(NUMBERS.epoch(1)), "call .epoch\\(\\) on the result"),
     "no datasets": (lambda: pipeline.zip(), "zip: there are no datasets"),
@@ -130,6 +130,14 @@ def test_values_are_refused_where_the_chain_is_written(name):
     chain, said = WRONG[name]
     with pytest.raises(ValueError, match=said):
         chain()
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_steps_that_count_refuse_batches_in_time(name):
+    step = STREAMED[name]
+    said = rf"{step.name}\S*: the batches of batch\(max_wait=...\) depend on time: write {step.name}"
+    with pytest.raises(ValueError, match=said) if step.counts else contextlib.nullcontext():
+        step.over(LIVE)
 
 
 @pytest.mark.parametrize("name", OF_WRONG_TYPE)

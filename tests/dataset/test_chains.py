@@ -1,9 +1,8 @@
 """Random chains with all transformations match plain Python, with any workers and after any resume.
 
-A failing chain prints its seed and adds it to chain_seeds.txt, and these chains run every time. A new step in
-tests/support/chains.py changes the chain of every seed, so give each failure a test too. More chains, from seed 5,001
-on: `CHAINS=1000 CHAINS_AFTER=5000 pytest tests/dataset/test_chains.py`; 60 chains with a given step:
-`CHAINS_WITH=".take("`.
+A failing chain prints its seed. A new step changes the chains of seeds, so give each failure a test of its own. More
+chains, from seed 5,001 on: `CHAINS=1000 CHAINS_AFTER=5000 pytest tests/dataset/test_chains.py`; 60 chains with a given
+step: `CHAINS_WITH=".take("`.
 """
 
 import contextlib
@@ -25,16 +24,13 @@ from helpers import in_order
 COUNT = int(os.environ.get("CHAINS", "60"))
 AFTER = int(os.environ.get("CHAINS_AFTER", "0"))
 WITH = os.environ.get("CHAINS_WITH", "")  # text required in every chain
-KEPT = Path(__file__).parent / "chain_seeds.txt"
 MOST = 800  # elements compared
 MODES = ["alone", "threads", "processes"]
 
 
 def seeds(count):
-    """Return the seeds of earlier failures, and this many others."""
-    failed = {int(line) for line in KEPT.read_text().splitlines() if line and not line.startswith("#")}
-    those = seeds_with()[:count] if WITH else range(AFTER + 1, AFTER + count + 1)
-    return [*those, *sorted(failed - set(those))]
+    """Return this many seeds."""
+    return seeds_with()[:count] if WITH else range(AFTER + 1, AFTER + count + 1)
 
 
 @functools.cache
@@ -49,16 +45,12 @@ def seeds_with():
 
 
 @contextlib.contextmanager
-def kept(seed, chain):
-    """Print and keep the seed if its chain fails."""
+def told(seed, chain):
+    """Print the seed if its chain fails."""
     try:
         yield
     except BaseException:
         print(f"the chain of seed {seed}: {chain.text}\n{chain.data!r}")
-        with contextlib.suppress(OSError):
-            if f"\n{seed}\n" not in KEPT.read_text():
-                with KEPT.open("a") as file:
-                    file.write(f"{seed}\n")
         raise
 
 
@@ -156,7 +148,7 @@ def seed(request):
 
 def test_a_chain_gives_what_plain_python_gives(seed, tmp_path):
     chain = chains.of_seed(seed, tmp_path)
-    with kept(seed, chain):
+    with told(seed, chain):
         elements, _, _ = run(chain.data)
         if chain.expected is None:
             return
@@ -169,7 +161,7 @@ def test_a_chain_gives_what_plain_python_gives(seed, tmp_path):
 @pytest.mark.parametrize("mode", ["alone", "threads"])
 def test_a_chain_goes_on_on_any_number_of_hosts(seed, mode, tmp_path):
     chain = chains.of_seed(seed, tmp_path)
-    with kept(seed, chain):
+    with told(seed, chain):
         elements, _, _ = run(chain.data)
         datasets = [chain.data, chains.of_seed(seed, tmp_path, chains.workers_of(mode)).data]
         for turn in range(3):
@@ -182,7 +174,7 @@ def test_a_chain_gives_the_same_again_by_number_and_has_its_length(seed, tmp_pat
     """`_node` records whether a chain must have these; otherwise both could be missing without an error."""
     chain = chains.of_seed(seed, tmp_path)
     data = chains.summed(seed, chain)
-    with kept(seed, chain):
+    with told(seed, chain):
         elements, _, fingerprint = run(data)
         again = run(data)
         assert (again[0], again[2]) == (elements, fingerprint)
@@ -197,7 +189,7 @@ def test_a_chain_gives_the_same_again_by_number_and_has_its_length(seed, tmp_pat
 def test_a_chain_resumes_anywhere(seed, tmp_path):
     chain = chains.of_seed(seed, tmp_path)
     data = chains.summed(seed, chain)
-    with kept(seed, chain):
+    with told(seed, chain):
         found = run(data)
         for k in some_of(len(found[0])):
             rest_of(*found, data, k)
@@ -213,7 +205,7 @@ def test_workers_change_nothing(seed, mode, tmp_path):
     if alone.text != together.text:  # it cannot be shuffled after workers, as the error explains, and stays unshuffled
         return
     data, other = chains.summed(seed, alone), chains.summed(seed, together)
-    with kept(seed, alone):
+    with told(seed, alone):
         expected, got = run(data), run(other)
         assert (got[0], got[2]) == (expected[0], expected[2])
         for k in some_of(len(expected[0])):
@@ -225,7 +217,7 @@ def test_workers_change_nothing(seed, mode, tmp_path):
 def test_resumed_again_and_again_each_time_with_other_workers(seed, tmp_path):
     made = [chains.of_seed(seed, tmp_path, chains.workers_of(mode)) for mode in MODES]
     datasets = [chains.summed(seed, each) for each in made if each.text == made[0].text]
-    with kept(seed, made[0]):
+    with told(seed, made[0]):
         elements, _, fingerprint = run(datasets[0])
         rng = random.Random(seed)
         for _ in range(3):
@@ -255,7 +247,7 @@ def test_an_error_comes_after_what_does_not_need_its_element(seed, mode, tmp_pat
         return
     unasked = any(each in bad.text for each in chains.UNASKED)
     ahead = mode != "alone" and (unasked or chains.made_as_they_arrive(bad.data))
-    with kept(seed, bad):
+    with told(seed, bad):
         good = run(sound.data)[0]
         iterator = iter(bad.data)
         found, state, raised = [], iterator.state_dict(), False
@@ -345,7 +337,7 @@ def test_signals_double_nothing(seed, mode, tmp_path):
     data = chains.summed(seed, chain)
     expected, _, fingerprint = run(chains.summed(seed, chains.of_seed(seed, tmp_path)))
     iterator = iter(data)
-    with kept(seed, chain), iterator:
+    with told(seed, chain), iterator:
         found = elements_under_signals(iterator, random.Random(seed), 300)
         assert in_order(found, expected)
         assert len(expected) - len(found) <= 30
@@ -375,7 +367,7 @@ def with_slow_ones(first, *others):
 def test_killed_and_started_again(seed, mode, tmp_path):
     """Kill with kill -9 after some elements, twice; the next run continues from the saved state, in a new process."""
     chain = chains.of_seed(seed, tmp_path)
-    with kept(seed, chain):
+    with told(seed, chain):
         expected, _, fingerprint = run(chains.summed(seed, chain))
         rng = random.Random(seed)
         found = {}
@@ -417,11 +409,11 @@ print("ok")
 @pytest.mark.parametrize("seed", with_slow_ones(2, 5, 11, 26))
 def test_resumed_at_every_element_in_another_process(seed, mode, tmp_path):
     chain = chains.of_seed(seed, tmp_path)
-    with kept(seed, chain):
-        told = tmp_path / "told.json"
-        told.write_text(json.dumps(run(chain.data.take(40).checksum())))
+    with told(seed, chain):
+        expected = tmp_path / "expected.json"
+        expected.write_text(json.dumps(run(chain.data.take(40).checksum())))
         path = os.pathsep.join(map(str, (PROGRAM.parents[2], PROGRAM.parent)))
-        command = [sys.executable, "-c", RESUME, str(seed), mode, str(tmp_path), str(told)]
+        command = [sys.executable, "-c", RESUME, str(seed), mode, str(tmp_path), str(expected)]
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
         )

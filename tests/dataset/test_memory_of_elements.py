@@ -6,6 +6,7 @@ import gc
 
 import numpy as np
 import pytest
+from steps import STREAMED
 from tracing import ArrayBytes, kept_alive
 
 import pipeline
@@ -79,16 +80,12 @@ CHAINS = {
     "pool": lambda: pipeline.dataset(blocks).unbatch().shuffle(500, seed=1),
     "rows of blocks": lambda: pipeline.dataset(blocks).unbatch(),
     "sorted": lambda: pipeline.dataset(blocks).unbatch().sort(500, np.min),
-    "pairs of blocks": lambda: pipeline.zip(pipeline.dataset(blocks).unbatch(), pipeline.dataset(range(ROWS))),
-    "numbered rows": lambda: pipeline.dataset(blocks).unbatch().enumerate(),
     "views": lambda: pipeline.arrays(BIG).map(first_columns),
     "views of threads": lambda: pipeline.arrays(BIG).map(first_columns, workers=2),
     "rows of threads": lambda: pipeline.arrays(BIG).map(np.negative, workers=2),
     "rows of processes": lambda: pipeline.arrays(BIG).map(np.negative, workers=pipeline.processes(2)),
     "several of each": lambda: pipeline.arrays(BIG).flat_map(lambda row: np.tile(row, (2, 1))),
-    "filtered": lambda: pipeline.dataset(blocks).unbatch().filter(lambda row: True),
     "windows": lambda: pipeline.dataset(blocks).unbatch().window(1),
-    "prefetch": lambda: pipeline.dataset(blocks).unbatch().prefetch(2),
     "small batches": lambda: pipeline.dataset(blocks).unbatch().batch(1),
     "indexed batches": lambda: pipeline.arrays(BIG).batch(1),
     "interleaved": lambda: pipeline.interleave([pipeline.dataset(blocks).unbatch(), pipeline.arrays(BIG)]),
@@ -98,19 +95,29 @@ CHAINS = {
 }
 
 
-@pytest.mark.parametrize("chain", CHAINS)
-def test_rows_that_are_kept_keep_no_blocks_alive(chain):
+def check_kept(data, every, least):
+    """Check that elements keep no more alive than they have; keep one of `every`."""
     kept = []
-    with iter(CHAINS[chain]()) as iterator:
+    with iter(data) as iterator:
         for i, element in enumerate(iterator):
-            if i % 200 == 0:
+            if i % every == 0:
                 kept.append(element)
             if len(kept) == 60:
                 break
     arrays = [array for element in kept for array in arrays_in(element)]
-    assert len(arrays) >= 60
+    assert len(arrays) >= least
     for array in arrays:
         assert kept_alive(array) <= 2 * array.nbytes
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_rows_that_are_kept_keep_no_blocks_alive(chain):
+    check_kept(CHAINS[chain](), 200, 60)
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_elements_of_each_step_keep_no_blocks_alive(name):
+    check_kept(STREAMED[name].over_itself(pipeline.dataset(blocks).unbatch()), 19, 2)
 
 
 def test_rows_from_threads_that_are_kept_take_little_memory():

@@ -1,13 +1,14 @@
 """Errors name their transformation, the line where it was written, and the examples."""
 
 import copy
-import inspect
 import json
 import pickle
 import re
 import sys
+from pathlib import Path
 
 import pytest
+from steps import STEPS
 
 import pipeline
 
@@ -22,27 +23,14 @@ def bad(x):
     return x
 
 
-def length(x):
-    return len(bad(x))
-
-
 CHAINS = {
-    ".map(bad)": lambda: NUMBERS.map(bad),
     ".map(bad) ": lambda: NUMBERS.map(bad, workers=2).batch(2).prefetch(1),
     ".map(bad)  ": lambda: NUMBERS.map(bad).enumerate().shuffle(seed=1).take(10),
     ".filter(bad)": lambda: NUMBERS.filter(bad).shuffle(3).skip(1),
     ".flat_map(bad)": lambda: pipeline.zip(NUMBERS, NUMBERS.flat_map(bad)),
     ".batch(3)": lambda: NUMBERS.batch(3, collate=lambda rows: rows[9]).map(bad),
     ".batch(2)": lambda: pipeline.dataset([[1], [2, 3]]).batch(2).repeat(2),
-    ".window(...)": lambda: pipeline.dataset([[1], [2, 3]]).window(2),
-    ".bucket(...)": lambda: NUMBERS.bucket([3], [2, 2], length=length),
-    ".pack(...)": lambda: NUMBERS.pack(3),
-    ".sort(...)": lambda: NUMBERS.sort(3, bad),
-    ".unbatch(...)": lambda: NUMBERS.unbatch(),
-    ".checksum(...)": lambda: NUMBERS.map(lambda x: object()).checksum(),
-    ".repeat(...)": lambda: pipeline.dataset(nothing).filter(bad).repeat().take(3),
-    "pipeline.interleave(...)": lambda: pipeline.interleave(NUMBERS),
-    "pipeline.mix(...)": lambda: pipeline.mix([pipeline.interleave(NUMBERS)]),
+    "pipeline.interleave(...)": lambda: pipeline.mix([pipeline.interleave(NUMBERS)]),
     "pipeline.dataset(failing)": lambda: pipeline.dataset(failing).batch(2),
     "pipeline.dataset(Items of 3)": lambda: pipeline.dataset(Items()).batch(2),
     "pipeline.jsonl(...)": lambda: pipeline.jsonl(__file__).batch(2),
@@ -54,10 +42,6 @@ def failing():
     raise LookupError("oh")
 
 
-def nothing():
-    yield from ()
-
-
 class Items:
     def __len__(self):
         return 3
@@ -66,21 +50,30 @@ class Items:
         raise LookupError("oh")
 
 
-def written(call, name):
-    """Return the note on an error from a chain made by a lambda in CHAINS."""
-    name = {"pipeline.mix(...)": "pipeline.interleave(...)"}.get(name, name).strip()
-    return f"in {name} written at tests/dataset/{__name__}.py:{inspect.getsourcelines(call)[1]}"
-
-
-@pytest.mark.parametrize("name", CHAINS)
-def test_errors_name_the_transformation_and_its_line(name, monkeypatch):
-    monkeypatch.chdir(__file__.rpartition("/tests/")[0])
-    call = CHAINS[name]
+def check_note(call, name):
+    """Check that the error of a chain names a step, and the line that writes the chain."""
+    place = f"written at tests/{'/'.join(Path(call.__code__.co_filename).parts[-2:])}:{call.__code__.co_firstlineno}"
     for data in (call(), copy.deepcopy(call())):
         with pytest.raises((LookupError, ValueError, TypeError, pipeline.OpError)) as caught:
             list(data)
-        assert written(call, name) in caught.value.__notes__
-        assert sum("written at" in note for note in caught.value.__notes__) == 1
+        (note,) = (each for each in caught.value.__notes__ if "written at" in each)
+        assert re.fullmatch(f"in {name} {re.escape(place)}", note)
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch):
+    monkeypatch.chdir(__file__.rpartition("/tests/")[0])
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_errors_name_the_transformation_and_its_line(name):
+    check_note(CHAINS[name], re.escape(name.strip()))
+
+
+@pytest.mark.parametrize("name", [name for name, step in STEPS.items() if step.fails])
+def test_errors_of_each_step_name_it(name):
+    step = STEPS[name]
+    check_note(step.fails, rf"(\.|pipeline\.){'map' if step.name == 'map_batches' else step.name}\(.+\)")
 
 
 def test_elements_by_number_and_pickled_recipes_too():

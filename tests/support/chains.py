@@ -5,6 +5,7 @@ import random
 
 import numpy as np
 from mds_files import write_mds
+from steps import STREAMED
 
 import pipeline
 from pipeline.batches.of_any import dataset
@@ -16,6 +17,11 @@ from pipeline.workers.choice import processes
 UNASKED = "shard", ", 40)", "window(33", "skip", "zip", "split"
 
 UNKNOWN = None  # a reference beyond plain Python
+
+# Steps of `steps` for random chains. The others skip elements that only workers compute, or repeat random ones.
+ANY = [
+    name for name in STREAMED if name not in ("window", "take", "skip", "shard", "split", "zip", "repeat", "checksum")
+]
 
 
 def double(x):
@@ -243,7 +249,7 @@ def step(rng, chain, directory, workers):
         names += ["map", "rng", "filter", "rare", "flat", "gen", "shuffle", "shuffle", "batch", "window", "mix"]
         names += ["zip", "interleave", "pack", "fit", "bucket", "all", "sample", "nested", "skipping", "enumerate"]
         names += ["checksum", "remainder", "collate", "kept by draw", "flat by draw", "padded", "splits", "sort"]
-        names += ["best", "cut", "by tokens", "left", "bucket by tokens", "by lengths", "split"]
+        names += ["best", "cut", "by tokens", "left", "bucket by tokens", "by lengths", "split", "any", "any"]
     elif kind == "batch":
         names += ["unbatch", "map", "total"]
     name = rng.choice(names)
@@ -258,6 +264,13 @@ def step(rng, chain, directory, workers):
     if name == "enumerate":
         pairs = [i / 1000 + x for i, x in enumerate(expected)] if known else None
         return Chain(data.enumerate().map(second, **w), pairs, f"{text}.enumerate")
+    if name == "any":
+        chosen = rng.choice(ANY)
+        one = STREAMED[chosen]
+        (first, *_) = one.over_itself(dataset([1.0] * 9))
+        listed = plain(one.elements(expected, expected)) if known and one.plain else None
+        made = "scalar" if isinstance(first, float) else "row"
+        return Chain(one.over_itself(data), listed, f"{text}.{chosen}", made)
     if name == "checksum":  # no other step may follow it: see `summed`
         return chain
     if name == "total":

@@ -9,10 +9,9 @@ import json
 from collections import Counter
 
 import numpy as np
+from steps import JOINING, STEPS, Step, alternating, same
 
 import pipeline
-from pipeline.datasets.dataset import interleave, mix
-from pipeline.datasets.dataset import zip as zipped
 from pipeline.datasets.state import ALLOWED
 
 COUNT = 240
@@ -26,78 +25,44 @@ def itself(x):
     return x
 
 
-def is_even(x):
-    return x % 2 == 0
-
-
-def pair(x):
-    return [x, x + COUNT]
-
-
 def no_seven(x):
     if x % 7 == 0:
         raise ValueError(x)
     return x
 
 
-def sequence(x):
-    return np.full(x % 5 + 1, x)
-
-
-def packed(data, size=16, **how):
-    return data.map(sequence).pack(size, **how)
+def label(name):
+    """Return a step's name in the table."""
+    return f"`pipeline.{name}`" if STEPS[name].name in JOINING else f"`{name}`"
 
 
 EQUAL = ", `shard(..., drop_remainder=True)`"  # in a name: how the hosts share
+SKIPPING = Step("map", {"function": no_seven, "on_error": "skip"})
 
-# Each step over a stream, or over an index if it needs one. A second argument is its weight or its length.
-STREAM = {
-    "`map`, also `workers=`": lambda data: data.map(itself, workers=2),
-    '`map(on_error="skip")`': lambda data: data.map(no_seven, on_error="skip"),
-    f'`map(on_error="skip")`{EQUAL}': lambda data: data.map(no_seven, on_error="skip"),
-    "`filter`": lambda data: data.filter(is_even),
-    "`flat_map`": lambda data: data.flat_map(pair),
-    "`shuffle(n)`": lambda data: data.shuffle(20, seed=1),
-    "`sort(n)`": lambda data: data.sort(20, itself, reverse=True),
-    "`take`": lambda data: data.take(60),
-    "`skip`": lambda data: data.skip(7),
-    "`repeat`": lambda data: data.repeat(2),
-    "`enumerate`": lambda data: data.enumerate().map(second),
-    "`concatenate`": lambda data: data.concatenate(data),
-    "`pipeline.zip`": lambda data: zipped(data, data).map(second),
-    "`pipeline.mix`": lambda data, weight=2: mix([data, data], [1, weight], seed=1),
-    "`pipeline.interleave`": lambda data: interleave([data, data], 2),
-    "`window`": lambda data, size=4: data.window(size, size),
-    '`pack`, `method="concat"`': packed,
-    '`pack`, `method="best_fit"`': lambda data, size=16: packed(data, size, method="best_fit"),
-    "`bucket`": lambda data: data.map(sequence).bucket([3], [4, 4]),
-    "`batch`": lambda data: data.batch(4),
-    "`unbatch`": lambda data: data.batch(4).unbatch(),
-    "`cache`": lambda data: data.cache(),
-    "`prefetch`": lambda data: data.prefetch(3),
-    "`checksum`": lambda data: data.checksum(),
+# Each step over a stream, or over an index if it needs one.
+ROWS = {label(name): step for name, step in STEPS.items() if name != "shard"} | {
+    '`map(on_error="skip")`': SKIPPING,
+    f'`map(on_error="skip")`{EQUAL}': SKIPPING,
+    '`pack(method="best_fit")`': STEPS["pack"]._replace(arguments={"length": 16, "method": "best_fit"}),
 }
-INDEXED = {
-    "`shuffle()`": lambda data: data.shuffle(seed=1),
-    "`sample`": lambda data, weight=2: data.sample(
-        [1.0, weight] * (len(data) // 2) + [1.0] * (len(data) % 2), 120, seed=1
-    ),
-}
-WEIGHTED = ("`pipeline.mix`", "`sample`")
-LONG = ("`window`", '`pack`, `method="concat"`', '`pack`, `method="best_fit"`')
-NOT_BATCHED = ("`bucket`", *LONG)
-AFTER = ("`checksum`",)  # shard may not follow these
 
 
-def second(pair):
-    return pair[1]
+def with_weights(step):
+    """Return a mix or a sample with other weights."""
+    arguments = (lambda data: {**alternating(data), "weights": [1.0, 3.0] * 120}) if step.needs_index else {}
+    return step._replace(arguments=arguments or {**step.arguments, "weights": [1, 3]})
+
+
+def with_length(step):
+    """Return windows or rows of another length."""
+    return step._replace(arguments={**step.arguments, "size" if step.name == "window" else "length": 24})
 
 
 def values(element):
-    """Return the numbers in an element; for a packed row, without its padding."""
+    """Return the numbers in an element; of a pair, those of the last part; of a packed row, those without padding."""
     if isinstance(element, dict):
         return element["tokens"][element["segment_ids"] > 0].tolist()
-    return np.ravel(element).tolist()
+    return np.ravel(element[-1] if isinstance(element, tuple) else element).tolist()
 
 
 def taken(datasets, state, count, allow=()):
@@ -157,28 +122,35 @@ def hosts(step, source, behind, equal, was, now):
 
 def row(name, step, source, workers):
     """Return a step's cells."""
-    equal, pairs = name.endswith(EQUAL), ((4, 2), (2, 3))
-    cells = [hosts(step, source, False, equal, *each) if name not in AFTER else "-" for each in pairs]
-    cells += [hosts(step, source, True, equal, *each) for each in pairs]
-    cells.append(continued([step(source.map(itself))], [step(source.map(itself, workers=workers))]))
-    if name == "`unbatch`":
-        cells.append(continued([source.batch(4).unbatch()], [source.batch(6).unbatch()], {"batch_size"}))
-    elif name == "`batch`":
-        cells.append(continued([source.batch(4)], [source.batch(6)], {"batch_size"}))
-    elif name in NOT_BATCHED:  # their elements do not stack, or are not examples
-        cells.append("-")
-    else:
-        cells.append(continued([step(source).batch(4)], [step(source).batch(6)], {"batch_size"}))
-    cells.append(changed(step, source, 3, "weights") if name in WEIGHTED else "-")
-    cells.append(changed(step, source, 24, "length") if name in LONG else "-")
-    _, (state,) = taken([step(source)], None, 9)
+    over, equal, pairs = step.over_itself, name.endswith(EQUAL), ((4, 2), (2, 3))
+    ends = step.name == "checksum"  # shard may not follow it
+    cells = [hosts(over, source, False, equal, *each) if not ends else "-" for each in pairs]
+    cells += [hosts(over, source, True, equal, *each) for each in pairs]
+    cells.append(continued([over(source.map(same))], [over(source.map(same, workers=workers))]))
+    cells.append(rebatched(step, source))
+    cells.append(changed(step, source, with_weights(step), "weights") if step.name in ("mix", "sample") else "-")
+    cells.append(changed(step, source, with_length(step), "length") if step.name in ("window", "pack") else "-")
+    _, (state,) = taken([over(source)], None, 9)
     return [*cells, f"< {len(json.dumps(state)) // 1000 + 1} kB"]
 
 
-def changed(step, source, value, word):
-    """Return whether another weight or length continues, with its `allow` word, if there is one."""
+def rebatched(step, source):
+    """Return whether another batch size continues, of batches around the step; "-" if its elements do not stack."""
+    if step.name in ("batch", "unbatch", "map_batches") and "max_tokens" not in step.arguments:
+        before, after = source.batch(4), source.batch(6)
+        recipes = (before, after) if step.name == "batch" else map(step._replace(before=same).over, (before, after))
+    else:
+        recipes = (step.over_itself(source).batch(n) for n in (4, 6))
+    try:
+        return continued(*([each] for each in recipes), {"batch_size"})
+    except ValueError:
+        return "-"
+
+
+def changed(step, source, other, word):
+    """Return whether other arguments continue, with their `allow` word, if there is one."""
     allow = {word} if word in ALLOWED else set()
-    return continued([step(source)], [step(source, value)], allow, ordered=False)
+    return continued([step.over_itself(source)], [other.over_itself(source)], allow, ordered=False)
 
 
 def table(workers=2):
@@ -186,10 +158,9 @@ def table(workers=2):
     head = ["step", "before `shard`: 4 to 2 hosts", "2 to 3", "after `shard`: 4 to 2 hosts", "2 to 3", "workers"]
     head += ["batch size", "weights", "row length", "state"]
     lines = [head, ["---"] * len(head)]
-    for name, step in STREAM.items():
-        lines.append([name, *row(name, step, pipeline.dataset(numbers), workers)])
-    for name, step in INDEXED.items():
-        lines.append([name, *row(name, step, pipeline.dataset(list(range(COUNT))), workers)])
+    for name, step in ROWS.items():
+        source = pipeline.dataset(list(range(COUNT)) if step.needs_index else numbers)
+        lines.append([name, *row(name, step, source, workers)])
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 

@@ -136,7 +136,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._closed = False
         self._informed: set[int] = set()  # threads that called `close` or got a CancelledError
         self._forked = False
-        self._times, self._waited = LoopTimes(), 0.0
+        self._times, self._waited, self._taken_at = LoopTimes(), 0.0, 0.0
         self._turns: Turns | None = None
         self._before: LoopFacts | None = None  # of the short passes before this one
         self._threads: Threads | None = None  # for `async for`
@@ -306,7 +306,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
         finally:
             if coord is not None:
                 hooks.loop_of_thread.coord = outer
-            self._waited += time.perf_counter() - began
+            self._taken_at = time.perf_counter()
+            self._waited += self._taken_at - began
         if delivers:  # no calls from here to `return`, so no signal handler runs in between
             self._records += (record,)
             self._handed += 1
@@ -430,9 +431,12 @@ class DatasetIterator(Recipe, Generic[T_co]):
         """Note the end for reports; a second call does nothing."""
         times = self._times
         if times.begun_at is not None and times.ended_at is None:
-            times.end()
-            if self._turns is not None:
-                self._turns.end(self)
+            left, turns = 0.0, self._turns
+            if turns is not None:
+                if self._owner is None:
+                    left = turns.left(self, times.age(), self._handed)
+                turns.end(self)
+            times.end(left)
             seconds, facts = times.age(), functools.cache(self._facts)
             seconds = note_pass(self._node, seconds, facts) - facts().elsewhere
             ended.note(self, self._node, seconds, facts)
@@ -828,12 +832,15 @@ class DatasetIterator(Recipe, Generic[T_co]):
         return report(self)
 
     def _facts(self) -> LoopFacts:
+        state, times = self._state(), self._times
+        if state == "running" and self._owner is None and self._turns is not None and (idle := self._turns.idle(self)):
+            state, times = "idle", times.until(idle)
         return LoopFacts(
             self._name,
-            self._state(),
+            state,
             self.num_errors,
             self.num_dropped,
-            self._times,
+            times,
             *facts_of_parts(self._node, self._measured, None if self._sum is None else self._summed),
             (max(0, self._last().batches), self._waited),
             0.0 if self._turns is None else self._turns.elsewhere(self),

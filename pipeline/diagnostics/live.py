@@ -230,14 +230,20 @@ class LoopTimes:
         self.begun_at, self.first_at, self.ended_at = time.monotonic(), None, None
         self.clocks = ThreadClocks()
 
+    def until(self, idle: float) -> LoopTimes:
+        """Return them as if it had ended so many seconds ago."""
+        made = LoopTimes()
+        made.begun_at, made.first_at, made.ended_at = self.begun_at, self.first_at, time.monotonic() - idle
+        return made
+
     def age(self) -> float:
         """Return how many seconds it has lasted."""
         return 0.0 if self.begun_at is None else (self.ended_at or time.monotonic()) - self.begun_at
 
-    def end(self) -> None:
-        """Note the end; the second time changes nothing."""
+    def end(self, left: float = 0.0) -> None:
+        """Note the end, that many seconds after the loop was left; the second time changes nothing."""
         if self.ended_at is None:
-            self.ended_at = time.monotonic()
+            self.ended_at = time.monotonic() - left
             if self.clocks is not None:
                 self.clocks.end()
 
@@ -284,7 +290,7 @@ class LoopFacts(NamedTuple):
 
     Attributes:
         name: Its name.
-        state: "not started", "running", "ended" or "closed".
+        state: "not started", "running", "idle" (left for an iterator that began later), "ended" or "closed".
         errors, dropped: Examples skipped after an error, and dropped as a remainder.
         times: When it did what.
         parts: The dataset's steps, each after its inputs.

@@ -89,7 +89,7 @@ class _Collector:
         return max(self.end - self.begin, self.least)
 
     def report(self) -> Report:
-        if not self.alone and len(self.loops) > 1 and (self.looks or not self._running()):
+        if not self.alone and len(self.loops) > 1:
             self._drop_ended()
         if not self.alone and len(self.loops) == 1 and not (self.queues or self.readers or self.groups):
             (only,) = self.loops
@@ -118,12 +118,12 @@ class _Collector:
         return dataclasses.replace(report, verdicts=tuple(self._verdicts(report)))
 
     def _drop_ended(self) -> None:
-        """Leave out ended iterators that are not judged: the program may hold old ones in its variables."""
+        """Leave out iterators that do not run and are not judged: the program may hold old ones in its variables."""
         first, loops = self.looks[0].at if self.looks else live.ended.since, self.loops
         self.loops = {n: loops[n] for n in loops if (loops[n].times.ended_at or first) >= first} or loops
         recorded = live.ended.last()
         kept = {*self._judged(), *(recorded[:1] if recorded and self._running() else ())}
-        self.loops = {n: loops[n] for n in self.loops if loops[n].times.ended_at is None or n in kept}
+        self.loops = {n: loops[n] for n in self.loops if loops[n].state == "running" or n in kept}
         self.edges = list(dict.fromkeys(edges_of(self.groups, self.readers, self.loops)))
 
     def _verdicts(self, report: Report) -> list[Verdict]:

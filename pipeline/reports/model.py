@@ -72,7 +72,7 @@ class Stage:
             dataset), "source" (the input of a dataset), "step" (another transformation in a dataset) or "loop" (an
             iterator, and your code that takes its batches).
         name: The user's name for it, or the function's name.
-        state: "running", "ended", ...; for a queue "open" or "closed".
+        state: "running", "idle", "ended", ...; for a queue "open" or "closed".
         threads: Number of threads or workers; 1 for a loop or a `prefetch`; 0 for a stage that runs in the consuming
             thread.
         running: How many run now.

@@ -416,7 +416,7 @@ print(len(pipeline.report().stages))
     assert max(map(len, nothing)) <= 80
     assert " ".join(nothing).startswith("Nothing to report: ")
     assert "Call `pipeline.report()` after a loop over your dataset" in " ".join(nothing)
-    assert verdict.startswith("Bottleneck: `fetch` (")
+    assert "Bottleneck: `fetch` (" in verdict
     assert names == "['range', 'fetch', 'batch(10)', 'prefetch(2)', 'range'] ended"
     assert (elements, stages) == ("22", "2")
 
@@ -438,7 +438,7 @@ def test_a_monitor_knows_levels_rates_and_metrics():
 
 
 def test_a_monitor_keeps_what_has_ended():
-    """`for batch in dataset` leaves no iterator behind; another live loop changes nothing."""
+    """`for batch in dataset` leaves no iterator behind; another one, left before, changes nothing."""
     other = iter(pipeline.dataset(numbers).batch(4))
     next(other)
     with pipeline.monitor(show=False) as sampler:
@@ -446,9 +446,11 @@ def test_a_monitor_keeps_what_has_ended():
             pass
         assert ("loop", "numbers") in rows(sampler.report())
         assert ("loop", "numbers") in rows(pipeline.report())
-    assert rows(sampler.report()).count(("loop", "numbers")) == 2
+    kept = rows(sampler.report())
+    assert kept.count(("loop", "numbers")) == 1
+    assert ("function", "doubled") in kept
     other.close()
-    assert rows(sampler.report()).count(("loop", "numbers")) == 2
+    assert rows(sampler.report()) == kept
 
 
 def test_loops_are_named_if_there_are_several():
@@ -457,6 +459,7 @@ def test_loops_are_named_if_there_are_several():
     assert "\nyour loop " in str(first.report())
     with iter(pipeline.arrays(np.arange(8)).batch(4)) as second:
         next(second)
+        next(first)
         assert "\nyour loop (numbers) " in str(pipeline.report())
         assert "\nyour loop (arrays) " in str(pipeline.report())
     first.close()

@@ -90,3 +90,25 @@ for _ in training:
 print(pipeline.report().verdict.called.partition(",")[0])
 """
     assert run_script(script).stdout == "range\n\n"
+
+
+PEEK = """
+peek = iter(training)
+next(peek)
+with pipeline.monitor(show=False) if {watched} else iter(validation):
+    for _ in training:
+        pass
+    {leave}
+    for _ in training:
+        pass
+    report = pipeline.report()
+(loop,) = (stage for stage in report.stages if stage.kind == "loop")
+print(report.verdict.cause.partition("(")[0], loop.elements)
+"""
+
+
+@pytest.mark.parametrize("leave", ["pass", "peek.close()", "del peek", "iter(training).close()"])
+@pytest.mark.parametrize("watched", [False, True], ids=["report", "monitor"])
+def test_an_iterator_left_after_a_peek_is_not_judged(leave, watched):
+    script = TRAIN.partition("for epoch")[0] + PEEK.format(leave=leave, watched=watched)
+    assert run_script(script).stdout == "Bottleneck: `load`  15\n"

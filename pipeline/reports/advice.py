@@ -31,7 +31,7 @@ from pipeline.reports.facts import (
 from pipeline.reports.model import Stage
 from pipeline.reports.offers import LEAST, WORTH, Offer, figure, more_workers, sending
 from pipeline.reports.report import Report
-from pipeline.reports.short_calls import for_all, for_call
+from pipeline.reports.short_calls import Change, for_all, for_call
 from pipeline.reports.twins import with_number
 
 OFTEN = 0.2  # share of the time
@@ -97,18 +97,16 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
     if share < MOSTLY * thread.busy and (brief or thread.compiled):
         together = ", and all are compiled" if thread.compiled else ""
         cause = f"{NO_STEP}{together}: {_by_size(thread)}"
-        change = for_all(report, thread)
-        return Remedy(slow, slow.kind, cause, change.advice, None, None, change.gain, change.least, change.note)
+        return _of_change(slow, cause, for_all(report, thread))
     does_what = _does_both(cpu / share) if mixed else does
     files = slow.kind == "source" and not can_move(slow)  # a call's duration helps with functions
     cause = _cause(thread, slow, mine, does_what or brief if files else brief or does_what)
-    if brief and (calls(slow) or can_move(slow)):
-        return _of_brief(report, slow, thread, cause, needed(thread, behind, consumer, slow))
     least, ahead = _by_prefetch(report, thread, consumer)
-    if slow.kind == "function" or can_move(slow):
+    if brief and (calls(slow) or can_move(slow)) and not (mine > MOSTLY and ahead > WORTH):
+        return _of_change(slow, cause, for_call(report, slow, thread, needed(thread, behind, consumer, slow)))
+    if not brief and (slow.kind == "function" or can_move(slow)):
         limit = max(needed(thread, behind, consumer, slow), cpu * mixed)  # threads may compute in turn
         offer = more_workers(report, slow, 1, share, share, limit, does, _apart(report, share))
-        offer = offer._replace(note="" if mixed else offer.note)
         if (thread.owner.waits_out or 0.0) > _FULL:  # examples take unequal time
             offer = offer._replace(least=1.0)
         if offer.most > WORTH * (least if does == COMPUTES else ahead):
@@ -120,7 +118,9 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
     if slow.kind == "function" and sending(report, slow) > OFTEN:
         why = "processes would not help, as its examples consist of many Python objects, which take long to send"
         return Remedy(slow, slow.kind, cause, "To go faster, pass and return arrays", why=why)
-    return Remedy(slow, slow.kind, cause, _as_it_is(slow, does))
+    compiled = not (calls(slow) or can_move(slow))
+    sure = compiled and (slow.kind == "step" or does != UNKNOWN)
+    return Remedy(slow, slow.kind, cause, _as_it_is(slow, does), sure=sure)
 
 
 def takes(report: Report, slow: Stage, share: float, limit: float) -> str:
@@ -144,10 +144,9 @@ def _by_size(thread: Thread) -> str:
     return ", ".join(f"`{with_number(each, each.name)}` {taken(each):.0%}" for each in longest)
 
 
-def _of_brief(report: Report, slow: Stage, thread: Thread, cause: str, limit: float | None = None) -> Remedy:
-    """Return the remedy for calls too short for workers."""
-    change = for_call(report, slow, thread, limit)
-    return Remedy(slow, slow.kind, cause, change.advice, None, None, change.gain, change.least, change.note)
+def _of_change(slow: Stage, cause: str, change: Change) -> Remedy:
+    """Return the remedy for calls too short for workers; on a busy machine they are no longer."""
+    return Remedy(slow, slow.kind, cause, change.advice, None, None, change.gain, change.least, change.note, sure=True)
 
 
 def _of_collate(report: Report, slow: Stage, cause: str, share: float, limit: float, does: str) -> Remedy:
@@ -268,7 +267,7 @@ def of_workers(report: Report, slow: Stage, thread: Thread, behind: float, consu
     if moves_much(report, slow):
         return _of_moving(slow)
     if brief:
-        return _of_brief(report, slow, thread, cause)
+        return _of_change(slow, cause, for_call(report, slow, thread, None))
     turns = does == COMPUTES and holds_gil(report, made_by(slow), used)
     _, ahead = _by_prefetch(report, thread, consumer)
     if busy < _BUSY and consumer > OFTEN and ahead > WORTH and not turns:

@@ -12,7 +12,9 @@ from pipeline.reports.report import Report
 WORTH = 1.1  # speed-up below which nothing is advised
 _LITTLE = 1.05  # speed-up below which none is printed
 LEAST = 0.75  # part of the possible speed-up to promise; `make verdicts` checks it
+_APART = 1.25  # largest part of it to promise if steps work in different epochs, as these overlap a little
 _MOST_AT_ONCE = 4  # largest factor for the number of workers
+_ENOUGH = 2  # a larger number by up to this factor is advised at once if no more are needed
 _MOST = 64  # workers
 _NOTICED = 1.15  # a smaller speed-up is not promised as the least one
 _EXACT = 3.0  # smaller speed-ups are printed with a decimal
@@ -72,7 +74,8 @@ def more_workers(
         apart: Share of the time in which they may not work, however many there are.
     """
     enough = min(math.ceil(work / limit), _MOST)
-    value = max(now + 1 if now < _MOST else now, min(enough, _MOST_AT_ONCE * now))
+    at_once = _MOST_AT_ONCE * now
+    value = max(now + 1 if now < _MOST else now, enough if enough <= _ENOUGH * at_once else at_once)
     kind, used = made_by(slow) or "pipeline.threads", (slow.cpu or 0.0) if made_by(slow) else 0.0
     threads, note, turns, risky = kind == "pipeline.threads", "", False, how == UNKNOWN
     one = 1.0  # processors used by workers of which one at a time computes
@@ -89,18 +92,20 @@ def more_workers(
         note = _OR_THREADS.format(value)
     elif how == WAITS:
         risky = now > 1
-        if risky:
-            note = ", unless they wait for one lock, disk or server"
-        elif enough > value:
-            note = f"; if it helps, try {min(enough, _MOST_AT_ONCE * value)} next"
+        note = f", unless {'they wait' if risky else 'it waits'} for one lock, disk or server"
+        if not risky and enough > value:
+            note += f"; if it helps, try {min(enough, _MOST_AT_ONCE * value)} next"
         if kind == "pipeline.processes":
             kind, threads, note = "pipeline.threads", True, f"{note}; threads suffice, as it waits"
     if not threads:
         limit += sending(report, slow)
     most, times = min(1 / max(limit, share / value), _room(report, threads)), value / max(share, one)
+    apart_too = 1 / (apart + share / value)
+    if apart:
+        most = min(most, _APART * apart_too)
     if how != WAITS:  # else other steps run while it waits, so it may gain more than the number of workers
         most = min(most, times)
-    least = 1.0 if risky else max(1.0, LEAST * min(most, times, 1 / (apart + share / value)))
+    least = 1.0 if risky else max(1.0, LEAST * min(most, times, apart_too))
     if how == COMPUTES:  # two processors may be one core
         least = min(least, max(1.0, 1 / max(limit, apart + 2 * share / value)))
     argument = f"{kind}({value})" if kind.startswith("pipeline.") and not threads else str(value)

@@ -25,6 +25,7 @@ from pipeline.stages.node import Node
 from pipeline.stages.run import Limited, Run
 from pipeline.stages.steps import values_of
 from pipeline.stages.stream import Stream, shorter, whole
+from pipeline.tracebacks import from_handler
 
 
 class Named(Node):
@@ -118,7 +119,7 @@ class Iterated(Stream):
             self._ended = True
         except Exception as error:
             self._error = error
-            if not found.count:
+            if not found.count or from_handler(error):
                 raise
         if not found.count:
             return None

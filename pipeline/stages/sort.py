@@ -165,5 +165,7 @@ def _has_nan(key: Any) -> bool:
         return any(map(_has_nan, key))
     try:
         return bool(key != key)
-    except Exception:
+    except Exception as error:
+        if from_handler(error):
+            raise
         return False  # a single key need not be comparable

@@ -12,10 +12,12 @@ import sys
 import threading
 import time
 
+import chains
 import numpy as np
 import pytest
 from helpers import in_order, run_in_thread, wait_blocked, wait_until
 from orchestration import threads_since
+from steps import STREAMED
 
 import pipeline
 from pipeline.errors import CancelledError, FailedPreconditionError
@@ -37,7 +39,7 @@ def after_late(iterator, error, count):
     found, late = [], 0
     while len(found) < count:
         try:
-            found.append(plain(next(iterator)))
+            found.append(chains.plain(next(iterator)))
         except error:
             late += 1
             assert late == 1
@@ -89,10 +91,6 @@ class Strikes:
         sys.unraisablehook = self._before[1]
 
 
-def plain(element):
-    return element.tolist() if isinstance(element, np.ndarray) else element
-
-
 def longest(data):
     """The longest time between two signals: a few elements, once processes and modules are loaded."""
     seconds = []
@@ -124,7 +122,7 @@ def interrupted(iterator, strikes, error):
             pass
         with pytest.raises(FailedPreconditionError, match=r"^example_rng: "):  # because no function runs
             pipeline.example_rng()
-    return [plain(each) for each in found]
+    return [chains.plain(each) for each in found]
 
 
 @contextlib.contextmanager
@@ -167,14 +165,6 @@ def pair(x):
     return [x, -x]
 
 
-def negative(x):
-    return -x
-
-
-def length(x):
-    return x % 3
-
-
 def numbers():
     yield from itertools.count()
 
@@ -191,25 +181,26 @@ CHAINS = {
     "sequence": lambda folder: RANGE.map(double).batch(4),
     "arrays": lambda folder: pipeline.arrays(np.arange(5000)).shuffle(seed=1).batch(8).repeat(),
     "text": lambda folder: text(folder).repeat().shuffle(50, seed=1).batch(8),
-    "filter": lambda folder: pipeline.dataset(numbers).filter(odd).flat_map(pair),
+    "filter, flat_map": lambda folder: pipeline.dataset(numbers).filter(odd).flat_map(pair),
     "workers": lambda folder: RANGE.filter(odd).map(double, workers=2),
     "workers, batch": lambda folder: pipeline.dataset(numbers).map(double, workers=2).batch(3),
-    "prefetch": lambda folder: RANGE.filter(odd).batch(2).prefetch(3),
+    "batch, prefetch": lambda folder: RANGE.filter(odd).batch(2).prefetch(3),
     "workers, prefetch": lambda folder: text(folder).repeat().map(len, workers=2).prefetch(4),
     "processes": lambda folder: RANGE.map(double, workers=PROCESSES).batch(4),
-    "sort": lambda folder: RANGE.sort(5, negative),
-    "bucket": lambda folder: RANGE.bucket([1, 2], [3, 3, 3], length=length),
-    "interleave": lambda folder: pipeline.interleave([RANGE.map(double), text(folder).repeat()]),
-    "window": lambda folder: RANGE.filter(odd).window(3, 2),
+    "interleave of lines": lambda folder: pipeline.interleave([RANGE.map(double), text(folder).repeat()]),
+} | {
+    name: lambda folder, step=step: step.over_itself(pipeline.dataset(numbers))
+    for name, step in STREAMED.items()
+    if name not in ("take", "cache")  # these end, or fill memory
 }
 
 PROCESSES = pipeline.processes(2)
 
 
-@pytest.mark.parametrize("name", ["arrays", "filter"])
+@pytest.mark.parametrize("name", ["arrays", "filter, flat_map"])
 def test_at_any_call(name, tmp_path):
     data = CHAINS[name](tmp_path).take(4)
-    expected = [plain(each) for each in data]
+    expected = [chains.plain(each) for each in data]
     for place in itertools.count():
         with iter(data) as iterator:
             found = [next(iterator)]
@@ -222,7 +213,7 @@ def test_at_any_call(name, tmp_path):
                     break
             sys.setprofile(None)
             found += iterator
-        assert [plain(each) for each in found] == expected
+        assert [chains.plain(each) for each in found] == expected
         if not strike.struck:
             break
     assert place > 3
@@ -236,19 +227,19 @@ def test_loops_go_on_and_double_nothing(name, error, tmp_path):
         with Strikes(error, longest(data)) as strikes:
             found = interrupted(iterator, strikes, error)
         assert iterator.delivered[0] == len(found)
-        assert found == [plain(each) for each in itertools.islice(other, len(found))]
+        assert found == [chains.plain(each) for each in itertools.islice(other, len(found))]
         state = iterator.state_dict()
         following = after_late(iterator, error, 5)
     with iter(data) as resumed:
         resumed.load_state_dict(state)
-        assert [plain(next(resumed)) for _ in range(5)] == following
+        assert [chains.plain(next(resumed)) for _ in range(5)] == following
 
 
 @pytest.mark.parametrize("name", ["arrays", "workers", "text", "workers, prefetch"])
 def test_the_first_call_is_interrupted(name, tmp_path):
     """The interrupt strikes anywhere during the opening."""
     data = CHAINS[name](tmp_path)
-    expected = [plain(each) for each in itertools.islice(data, 3 + STRIKES)]
+    expected = [chains.plain(each) for each in itertools.islice(data, 3 + STRIKES)]
     with Strikes(Interrupt, longest(data) / 4) as strikes, no_thread_stays():
         while strikes.count < STRIKES:
             with iter(data) as iterator:
@@ -265,7 +256,7 @@ def test_the_first_call_is_interrupted(name, tmp_path):
                         pass
                 count = iterator.delivered[0]
                 assert count <= 3 + strikes.count - before
-                assert in_order([plain(each) for each in found], expected[:count])
+                assert in_order([chains.plain(each) for each in found], expected[:count])
 
 
 @pytest.fixture(params=["KeyboardInterrupt", "TimeoutError"])
@@ -358,6 +349,26 @@ def test_a_function_that_is_struck_is_called_again(strike):
         assert iterator.delivered == (1, 2)
         found += iterator
     assert [batch.tolist() for batch in found] == [[1, 2], [3, 4], [5, 6], [7, 8]]
+
+
+def test_a_comparison_of_keys_may_be_struck(strike):
+    strike, error = strike
+    struck = once(0, strike)
+
+    class Key:
+        def __init__(self, number):
+            self.number = number
+
+        def __lt__(self, other):
+            return self.number < other.number
+
+        def __ne__(self, other):
+            return struck(self.number) is None
+
+    with iter(pipeline.dataset(range(4)).sort(4, Key, reverse=True)) as iterator:
+        with pytest.raises(error):
+            next(iterator)
+        assert list(iterator) == [3, 2, 1, 0]
 
 
 @pytest.mark.parametrize("chain", [lambda data: data, lambda data: data.prefetch(2)], ids=["queue", "prefetch"])
@@ -548,9 +559,9 @@ def test_an_interrupted_close_can_be_done_again(name, tmp_path):
 def test_a_state_is_loaded_or_not(name, tmp_path):
     data = CHAINS[name](tmp_path)
     with iter(data) as iterator:
-        before = [plain(next(iterator)) for _ in range(3)]
+        before = [chains.plain(next(iterator)) for _ in range(3)]
         state = iterator.state_dict()
-        after = [plain(next(iterator)) for _ in range(3)]
+        after = [chains.plain(next(iterator)) for _ in range(3)]
     with Strikes(Interrupt, longest(data) / 4) as strikes, no_thread_stays():
         for _ in range(STRIKES):
             with iter(data) as iterator:
@@ -561,7 +572,7 @@ def test_a_state_is_loaded_or_not(name, tmp_path):
                     strikes.armed = False
                 except Interrupt:
                     pass
-                assert [plain(next(iterator)) for _ in range(3)] in (before, after)
+                assert [chains.plain(next(iterator)) for _ in range(3)] in (before, after)
             with iter(data) as iterator:
                 try:
                     strikes.armed = True
@@ -569,4 +580,4 @@ def test_a_state_is_loaded_or_not(name, tmp_path):
                     strikes.armed = False
                 except Interrupt:
                     iterator.load_state_dict(state)
-                assert [plain(next(iterator)) for _ in range(3)] == after
+                assert [chains.plain(next(iterator)) for _ in range(3)] == after

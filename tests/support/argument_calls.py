@@ -12,6 +12,7 @@ from types import ModuleType
 
 import numpy as np
 from mds_files import write_mds
+from steps import JOINING, STEPS
 
 import pipeline
 from pipeline import image, testing, types
@@ -118,32 +119,24 @@ BATCHING = {"batch_size": 2, "capacity": 8, "on_error": "skip", "max_errors": 1}
 SHUFFLING = {**BATCHING, "min_after_dequeue": 2}
 READER = {"on_error": "skip", "max_errors": 1}
 
+
+def _call(step):
+    return functools.partial(step.before, rows()), step.arguments_for(rows())
+
+
 # By name: a factory for the method's object, or None; and arguments, at least those without a default. None if the name
-# is not called.
-CALLS = {
+# is not called. Methods that make a step have the arguments in `steps.py`, if there are no others here.
+CALLS = {f"Dataset.{each.name}": _call(each) for each in STEPS.values() if each.arguments and each.name not in JOINING}
+CALLS |= {
     # Datasets and their sources
     "Dataset": None,  # not made by calling it
-    "Dataset.batch": (rows, {"n": 2}),
-    "Dataset.bucket": (rows, {"boundaries": [3], "batch_sizes": [2, 2], "length": int}),
     "Dataset.cache": (rows, {"folder": "kept", "rebuild": True, "verify": True}),
-    "Dataset.concatenate": (rows, {"other": New(rows)}),
     "Dataset.epoch": (rows, {"i": 0}),
     "Dataset.filter": (rows, {"function": bool, **FUNCTION}),
     "Dataset.flat_map": (rows, {"function": lambda x: [x], **FUNCTION}),
     "Dataset.map": (rows, {"function": abs, **FUNCTION}),
     "Dataset.map_batches": (lambda: rows().batch(2), {"function": abs, **FUNCTION}),
-    "Dataset.pack": (lambda: pipeline.arrays(np.ones((4, 2), int)), {"length": 4}),
-    "Dataset.prefetch": (rows, {}),
-    "Dataset.repeat": (rows, {"n": 1}),
-    "Dataset.sample": (rows, {"weights": [1] * 8}),
-    "Dataset.shard": (rows, {"i": 0, "n": 2}),
-    "Dataset.shuffle": (rows, {}),
-    "Dataset.skip": (rows, {"n": 1}),
-    "Dataset.split": (rows, {"fraction": 0.5, "seed": 1}),
     "Dataset.to_arrays": (rows, {}),
-    "Dataset.sort": (rows, {"n": 2, "key": abs}),
-    "Dataset.take": (rows, {"n": 1}),
-    "Dataset.window": (rows, {"size": 2}),
     "dataset": (None, {"given": [1, 2]}),
     "mix": (None, {"datasets": New(lambda: [rows(), rows()])}),
     "zip": (None, {"*datasets": New(lambda: [rows(), rows()])}),

@@ -354,6 +354,13 @@ cdef class Engine:
         locked(step_available, &self.queue, &available)
         return available.elements, available.room
 
+    def _taker(self):
+        """Return the identifier of the thread that last called a dequeue; 0 before the first call."""
+        cdef Queue q
+        check_process(&self.queue, self)
+        locked(step_copy, &self.queue, &q)
+        return q.taker
+
     def _numbers(self):
         """The statistics, in the order of `QueueStats`."""
         cdef Queue q

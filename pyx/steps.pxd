@@ -17,6 +17,9 @@ from state cimport (
 from sync cimport coarse_now, fork_count, now
 from span cimport Span, slot_t, span
 
+cdef extern from "pythread.h":
+    unsigned long get_ident "PyThread_get_thread_ident"() noexcept nogil
+
 # A step's input and output: for a call's steps its Attempt, for the others one of these structs.
 ctypedef void (*Step)(Queue*, void*) noexcept nogil
 
@@ -111,6 +114,7 @@ cdef inline void step_enqueue(Queue* q, void* what) noexcept nogil:
 cdef inline void step_dequeue(Queue* q, void* what) noexcept nogil:
     cdef Attempt* a = <Attempt*>what
     cdef Outcome outcome = WAIT
+    q.taker = get_ident()
     if q.dequeues.head == NULL and not holds_dequeues(q):
         outcome = try_dequeue(q, a)
     if outcome != SERVED:

@@ -100,13 +100,6 @@ def whereabouts(thread: threading.Thread) -> str:
     return f"{name} is in {frame.f_code.co_name}() at {shown((frame.f_code.co_filename, frame.f_lineno))}"
 
 
-def last_wait(thread: threading.Thread) -> tuple[Any, str] | None:
-    """Return a thread's last waited-for queue and call; None if there is none, or the queue is gone."""
-    ref, call, *_ = _waits.get(thread.ident or 0, (None, ""))
-    queue = None if ref is None else ref()
-    return None if queue is None else (queue, call)
-
-
 def waiting_in(number: int, frame: FrameType) -> tuple[Any, str] | None:
     """Return the queue and call blocking the thread with this innermost frame; None if there are none."""
     ref, call, frame_id, instruction = _waits.get(number, (None, "", 0, 0))

@@ -13,7 +13,7 @@ from pipeline.diagnostics.live import LoopFacts, PartFacts
 from pipeline.diagnostics.starts import without_start
 from pipeline.diagnostics.workers import WorkerGroup
 from pipeline.reports.first import with_open_calls
-from pipeline.reports.looks import Counts, Look, look
+from pipeline.reports.looks import Counts, Look, look, note_inputs
 from pipeline.reports.model import Edge, Level, Progress, Stage, Tank, Verdict
 from pipeline.reports.report import Report
 from pipeline.reports.twins import numbered, with_number
@@ -57,6 +57,7 @@ class _Collector:
         self.groups: dict[int, WorkerGroup] = {
             number: group for number, group in live.groups.numbered() if not _is_producer(group.queue)
         }
+        note_inputs(self.loops)
         self.edges = list(dict.fromkeys(edges_of(self.groups, self.readers, self.loops)))
         self.begin, self.end, self.least = self._window()
 

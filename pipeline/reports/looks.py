@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics import live
 from pipeline.diagnostics.clocks import Clocks, clocks
-from pipeline.diagnostics.frames import last_wait
 from pipeline.diagnostics.live import LoopFacts
 from pipeline.stats import QueueStats
 
@@ -105,16 +103,12 @@ class Watch:
         self.held += span if delay > _HELD else 0.0
 
     def look(self, loops: Mapping[int, LoopFacts]) -> None:
-        """Read the clocks for running queue runners, and note each thread's last queue."""
+        """Read the clocks for running queue runners, and note the inputs of all threads."""
         for number, group in live.groups.numbered():
             for thread, (_, ended) in group.times().items():
                 if ended is None:
                     self._read(number, thread.native_id)
-                    _note_input(thread, group.inputs, group.queue)
-        for facts in loops.values():
-            for part in facts.parts:
-                for each in part.threads:
-                    _note_input(each.thread, each.inputs, None)
+        note_inputs(loops)
 
     def clocks(self) -> dict[int, Clocks]:
         """Return the clocks per queue runner, including its ended threads."""
@@ -130,8 +124,17 @@ class Watch:
             self._clocks.setdefault(number, {})[native] = known
 
 
-def _note_input(thread: threading.Thread, inputs: Any, filled: Any) -> None:
-    """Note a thread's last queue as its input, if the thread takes from it."""
-    wait = last_wait(thread)
-    if wait is not None and wait[1].startswith("dequeue") and wait[0] is not filled:
-        inputs.add(wait[0])
+def note_inputs(loops: Mapping[int, LoopFacts]) -> None:
+    """Note each queue as an input of the thread that last took from it, if that is a queue runner's or reads ahead."""
+    taken: dict[int | None, list[Any]] = {}
+    for _, queue in live.queues.numbered():
+        taken.setdefault(queue._taker(), []).append(queue)
+    for _, group in live.groups.numbered():
+        for thread in group.times():
+            for queue in taken.get(thread.ident, ()):
+                if queue is not group.queue:
+                    group.inputs.add(queue)
+    for facts in loops.values():
+        for each in (each for part in facts.parts for each in part.threads):
+            for queue in taken.get(each.thread.ident, ()):
+                each.inputs.add(queue)

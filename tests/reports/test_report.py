@@ -83,7 +83,7 @@ def test_a_wait_that_goes_on_counts():
 
 
 def test_a_queue_that_a_function_takes_from():
-    """The edge is known once a thread had to wait."""
+    """The edge is known once a thread asked for an element."""
     upstream = pipeline.FIFOQueue(5, ["int32"], [()], name="upstream")
 
     def add_one():
@@ -99,6 +99,24 @@ def test_a_queue_that_a_function_takes_from():
         upstream.close()
     known = named(report)
     assert (known["queue", "upstream"].id, known["source", "add_one"].id) in report.edges
+
+
+def test_a_queue_that_a_queue_runner_takes_from():
+    """The edge is known without a monitor, though the thread never had to wait."""
+    upstream, downstream = (pipeline.FIFOQueue(5, ["int32"], [()], name=name) for name in ("upstream", "downstream"))
+    upstream.enqueue_many(np.arange(5))
+
+    def move():
+        downstream.enqueue(upstream.dequeue())
+
+    with pipeline.Coordinator() as coord:
+        coord.close_on_stop(upstream)
+        pipeline.QueueRunner(downstream, [move]).create_threads(coord=coord, start=True)
+        wait_until(lambda: downstream.size() == 5, "the elements")
+        report = pipeline.report()
+    known = named(report)
+    (function,) = (stage for stage in report.stages if stage.kind == "function")
+    assert (known["queue", "upstream"].id, function.id) in report.edges
 
 
 def test_reports_keep_nothing_alive():

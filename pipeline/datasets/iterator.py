@@ -25,7 +25,8 @@ from pipeline.datasets.parts import facts_of_parts, unit_of
 from pipeline.datasets.record import Record
 from pipeline.diagnostics.earlier import note_pass, passes_before
 from pipeline.diagnostics.frames import is_running, tell, whereabouts
-from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops, number
+from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops, number, without_threads
+from pipeline.diagnostics.starts import NOTICED
 from pipeline.diagnostics.together import Turns
 from pipeline.dtypes import integer, seconds
 from pipeline.errors import (
@@ -139,6 +140,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._times, self._waited, self._taken_at = LoopTimes(), 0.0, 0.0
         self._turns: Turns | None = None
         self._before: LoopFacts | None = None  # of the short passes before this one
+        self._first: LoopFacts | None = None  # when the first element was there, unless it was soon
         self._threads: Threads | None = None  # for `async for`
         self._asked = itertools.count()
         self._left: list[tuple[int, Future[Any]]] = []  # elements whose waiting tasks were cancelled
@@ -289,7 +291,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             if self._sum is not None:
                 self._summed.meter.call(self._sum.add, element)
             if self._times.first_at is None:
-                self._times.first_at = time.monotonic()
+                self._note_first(self._waited + time.perf_counter() - began)
             batches, examples, value, _ = self._made  # type: ignore[misc]
             value = value if self._sum is None else self._sum.value
             record = Record(batches + 1, examples + block.first_size(), value, stream.state())
@@ -313,6 +315,13 @@ class DatasetIterator(Recipe, Generic[T_co]):
             self._handed += 1
         self._made, self._interrupted = record, False
         return element if delivers else (element, record)
+
+    def _note_first(self, waited: float) -> None:
+        """Note for reports that the first element is there."""
+        times = self._times
+        times.first_at = time.monotonic()
+        if times.begun_at is not None and times.first_at - times.begun_at >= NOTICED:
+            self._first = without_threads(self._facts())._replace(taken=(1, waited))
 
     def _wait(self, stream: Stream, timeout: float | None) -> bool:
         """Wait for the next element; return whether it arrived in time. Can be called again after an interrupt."""
@@ -847,6 +856,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             unit_of(self._node),
             None if self._times.clocks is None else self._times.clocks.read(),
             before=self._before,
+            first=self._first,
         )
 
     def _after_fork(self) -> None:

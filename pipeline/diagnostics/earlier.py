@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from pipeline.diagnostics.clocks import Clocks
 from pipeline.diagnostics.live import SHORTEST, LoopFacts, LoopTimes, PartFacts, without_threads
-from pipeline.diagnostics.starts import without_start
+from pipeline.diagnostics.starts import without_slow_first, without_start
 from pipeline.stats import QueueStats
 
 LONG = 1.0  # seconds: longer passes are judged alone
@@ -26,8 +26,8 @@ def note_pass(recipe: object, seconds: float, facts: Callable[[], LoopFacts]) ->
     if seconds >= LONG:
         _notes.pop(recipe, None)
     elif seconds >= SHORTEST:
-        whole = with_earlier(without_start(facts()), _notes.get(recipe))
-        _notes[recipe] = without_threads(whole)._replace(before=None)
+        whole = with_earlier(without_slow_first(without_start(facts())), _notes.get(recipe))
+        _notes[recipe] = without_threads(whole)._replace(before=None, first=None)
         return whole.times.age()
     return seconds
 
@@ -50,6 +50,7 @@ def with_earlier(facts: LoopFacts, before: LoopFacts | None) -> LoopFacts:
         elsewhere=facts.elsewhere + before.elsewhere,
         clocks=_both(facts.clocks, before.clocks),
         passes=facts.passes + before.passes,
+        left_out=facts.left_out + before.left_out,
     )
 
 
@@ -78,6 +79,7 @@ def _sum(part: PartFacts, before: PartFacts) -> PartFacts:
         clocks=_both(part.clocks, before.clocks),
         ahead=None if part.ahead is None or before.ahead is None else _longer_queue(part.ahead, before.ahead),
         settings=settings,
+        left_out=part.left_out + before.left_out,
     )
 
 

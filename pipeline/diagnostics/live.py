@@ -267,6 +267,7 @@ class PartFacts(NamedTuple):
         ahead: Statistics about elements taken ahead; None without a read-ahead thread.
         threads: These threads.
         settings: Its options.
+        left_out: Elements produced during a slow start, and not in these figures.
     """
 
     number: int
@@ -283,6 +284,7 @@ class PartFacts(NamedTuple):
     ahead: QueueStats | None
     threads: Sequence[PrefetchThread]
     settings: dict[str, Any]
+    left_out: int = 0
 
 
 class LoopFacts(NamedTuple):
@@ -301,6 +303,8 @@ class LoopFacts(NamedTuple):
         clocks: The consuming thread's clocks; None if unknown.
         passes: Passes over the dataset in these figures.
         before: The sum of earlier short passes; None if there are none.
+        first: The facts when its first batch was there; None if that took no noticeable time.
+        left_out: Elements taken during a slow start, and not in these figures.
     """
 
     name: str
@@ -316,6 +320,8 @@ class LoopFacts(NamedTuple):
     clocks: Clocks | None
     passes: int = 1
     before: LoopFacts | None = None
+    first: LoopFacts | None = None
+    left_out: int = 0
 
 
 def without_threads(facts: LoopFacts) -> LoopFacts:

@@ -1,10 +1,13 @@
-"""Starts of worker processes: reports leave them out of all rates and shares, because they happen once."""
+"""Starts of processes, functions and sources: they happen once, so reports leave them out of rates and shares."""
 
 from __future__ import annotations
 
+from pipeline.diagnostics.clocks import Clocks
 from pipeline.diagnostics.live import LoopFacts, LoopTimes, PartFacts
+from pipeline.stats import QueueStats
 
-_NOTICED = 0.05  # seconds: a shorter start changes no verdict
+NOTICED = 0.05  # seconds: a shorter start changes no verdict
+_LONG = 0.1  # share of the time: a longer start does
 
 
 def without_start(facts: LoopFacts) -> LoopFacts:
@@ -14,7 +17,7 @@ def without_start(facts: LoopFacts) -> LoopFacts:
         return facts
     ready = max((each.settings.get("ready_at", 0.0) for each in parts), default=0.0)
     start = (ready if times.first_at is None else min(ready, times.first_at)) - times.begun_at
-    if start < _NOTICED:
+    if start < NOTICED:
         return facts
     later, waited = LoopTimes(), set[int]()
     later.begun_at, later.first_at, later.ended_at = times.begun_at + start, times.first_at, times.ended_at
@@ -41,3 +44,77 @@ def _waited_less(part: PartFacts, start: float) -> PartFacts:
         waited, empty = max(0.0, ahead.dequeue_wait_s - start), max(0.0, ahead.empty_s - start)
         ahead = ahead._replace(dequeue_wait_s=waited, empty_s=empty)
     return part._replace(seconds=max(0.0, part.seconds - start), ahead=ahead)
+
+
+def without_slow_first(facts: LoopFacts) -> LoopFacts:
+    """Return the facts as if the iterator had begun after its first batch, if a function or source began slowly.
+
+    It did if its first examples took much longer than as many later ones, such as a function that loads a model.
+    """
+    times, first = facts.times, facts.first
+    if first is None or times.begun_at is None or times.first_at is None or facts.taken[0] <= first.taken[0]:
+        return facts
+    first = without_start(first)
+    pairs = list(zip(facts.parts, first.parts, strict=True))
+    starts = {each.number: _took_longer(each, before) for each, before in pairs}
+    slowest = max(starts, key=lambda number: starts[number])
+    if starts[slowest] < _LONG * times.age():
+        return facts
+    later = LoopTimes()
+    later.begun_at = later.first_at = times.first_at
+    later.ended_at = times.ended_at
+    parts = [_since(each, before, starts[slowest] if each.number == slowest else 0.0) for each, before in pairs]
+    taken = facts.taken[0] - first.taken[0], facts.taken[1] - first.taken[1]
+    return facts._replace(
+        times=later,
+        parts=parts,
+        taken=taken,
+        elsewhere=facts.elsewhere - first.elsewhere,
+        clocks=_since_clocks(facts.clocks, first.clocks),
+        first=None,
+        left_out=first.taken[0],
+    )
+
+
+def _took_longer(part: PartFacts, first: PartFacts) -> float:
+    """Return how many seconds longer a function or source took for its first examples than for as many later ones."""
+    later = part.elements - first.elements
+    if part.kind == "step" or not later:
+        return 0.0
+    return first.seconds - first.elements * (part.seconds - first.seconds) / later
+
+
+def _since(part: PartFacts, first: PartFacts, start: float) -> PartFacts:
+    """Return a step's facts since the first batch."""
+    settings = part.settings
+    if "moved" in settings:
+        pairs = zip(settings["moved"], first.settings["moved"], strict=True)
+        settings = settings | {"moved": tuple(now - before for now, before in pairs)}
+    if start:
+        settings = settings | {"started_s": settings.get("started_s", 0.0) + start}
+    return part._replace(
+        elements=part.elements - first.elements,
+        seconds=part.seconds - first.seconds,
+        worked=part.worked - first.worked,
+        offered=None if part.offered is None else part.offered - (first.offered or 0.0),
+        clocks=_since_clocks(part.clocks, first.clocks),
+        ahead=None if part.ahead is None or first.ahead is None else _since_stats(part.ahead, first.ahead),
+        settings=settings,
+        left_out=first.elements,
+    )
+
+
+def _since_stats(ahead: QueueStats, first: QueueStats) -> QueueStats:
+    return ahead._replace(
+        enqueued=ahead.enqueued - first.enqueued,
+        dequeued=ahead.dequeued - first.dequeued,
+        enqueue_wait_s=ahead.enqueue_wait_s - first.enqueue_wait_s,
+        dequeue_wait_s=ahead.dequeue_wait_s - first.dequeue_wait_s,
+        empty_s=ahead.empty_s - first.empty_s,
+        full_s=ahead.full_s - first.full_s,
+        age_s=ahead.age_s - first.age_s,
+    )
+
+
+def _since_clocks(clocks: Clocks | None, first: Clocks | None) -> Clocks | None:
+    return None if clocks is None or first is None else clocks.since(first)

@@ -10,7 +10,7 @@ from pipeline.diagnostics import live
 from pipeline.diagnostics.clocks import Clocks, processors
 from pipeline.diagnostics.earlier import LONG, with_earlier
 from pipeline.diagnostics.live import LoopFacts, PartFacts
-from pipeline.diagnostics.starts import without_start
+from pipeline.diagnostics.starts import without_slow_first, without_start
 from pipeline.diagnostics.workers import WorkerGroup
 from pipeline.reports.first import with_open_calls
 from pipeline.reports.looks import Counts, Look, look, note_inputs
@@ -50,6 +50,7 @@ class _Collector:
         loops = {number: without_start(facts) for number, facts in live.facts_of_loops().items()}
         self.loops = loops if only is None else {number: loops[number] for number in loops.keys() & {only}}
         if only in self.loops:
+            self._leave_out_slow_first(only)
             self._add_earlier_passes(only)
         self.now = look(loops=self.loops)
         self.queues = dict(live.queues.numbered())
@@ -60,6 +61,12 @@ class _Collector:
         note_inputs(self.loops)
         self.edges = list(dict.fromkeys(edges_of(self.groups, self.readers, self.loops)))
         self.begin, self.end, self.least = self._window()
+
+    def _leave_out_slow_first(self, number: int) -> None:
+        """Leave out a first batch for which a step began slowly, unless the looks begin later."""
+        facts = self.loops[number]
+        if not self.looks or self.looks[0].at <= (facts.times.first_at or 0.0):
+            self.loops[number] = without_slow_first(facts)
 
     def _add_earlier_passes(self, number: int) -> None:
         """Look at a short pass together with the short ones before it."""
@@ -240,7 +247,7 @@ class _Collector:
             part.name,
             threads=part.workers if in_workers else len(part.threads),
             running=part.running,
-            elements=part.elements,
+            elements=part.elements + part.left_out,
             rate=change.elements / self.seconds,
             busy=min(1.0, _share(change.worked, offered) + (0.0 if in_workers else taken)),
             cpu=cpu,
@@ -271,7 +278,7 @@ class _Collector:
             facts.state,
             threads=1,
             running=int(facts.state == "running"),
-            elements=facts.taken[0],
+            elements=facts.taken[0] + facts.left_out,
             rate=change.elements / self.seconds,
             busy=busy,
             waits_in=waited,

@@ -58,7 +58,8 @@ def _verdict(report: Report, loop: Stage) -> Verdict:
     remedy = _of_loop(report, loop)
     seconds = min(report.seconds, math.inf if loop.age_s is None else loop.age_s)
     if loop.elements and seconds < LONG:
-        remedy = _short(loop, seconds, remedy.stage)
+        started = sum(each.settings.get("started_s", 0.0) for each in all_before(report, loop))
+        remedy = _short(loop, seconds, started, remedy.stage)
     if report.crowded and remedy.knob == "workers" and not remedy.sure:  # they may find no free processor
         remedy = remedy._replace(least=1.0)
     if report.starved:
@@ -89,14 +90,15 @@ def _advice(remedy: Remedy) -> str:
     return f"{remedy.advice}{between(remedy.least, remedy.gain)}{remedy.note}."
 
 
-def _short(loop: Stage, seconds: float, slow: Stage) -> Remedy:
+def _short(loop: Stage, seconds: float, started: float, slow: Stage) -> Remedy:
     """Return the remedy if a run and the short passes before it are too short to judge."""
     passes = int(loop.settings.get("passes", 1))
     took = f"{passes} epochs, {seconds:.2f} s" if passes > 1 else f"{seconds:.2f} s"
+    after = f" after a start of {started:.1f} s" if started else ""
     busiest = _consumers(loop)[0] if slow is loop else f"`{slow.name}`"
     more = max(2, math.ceil(1.5 * passes * LONG / max(seconds, 1e-3)))
     how = "" if loop.state == "running" else f", for example with `.repeat({more})` at the end"
-    cause = f"Too short to judge ({took}); so far {busiest} took longest"
+    cause = f"Too short to judge ({took}{after}); so far {busiest} took longest"
     return Remedy(loop, "short", cause, f"Let it run for {LONG:.0f} s or more{how}", sure=True)
 
 

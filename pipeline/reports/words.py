@@ -155,7 +155,8 @@ def notes(stage: Stage) -> list[str]:
         nodes = [f", {printable(name)}: {seen['calls'] / age:,.1f}/s" for name, seen in sorted(remote["nodes"].items())]
         found.append(f"{remote['in_flight']:,} chunks in flight, {remote['retries']:,} begun again{''.join(nodes)}")
     if started := stage.settings.get("started_s"):
-        found.append(f"its workers took {started:.1f} s to start, left out here")
+        who = "its workers" if stage.settings.get("in_workers") else "it"
+        found.append(f"{who} took {started:.1f} s to start, left out here")
     if (drawn := stage.settings.get("drawn")) is not None:
         found.append(_drawn(drawn))
     if stage.bytes is not None:

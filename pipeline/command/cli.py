@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import importlib
 import io
 import itertools
@@ -11,6 +12,7 @@ import json
 import logging
 import os
 import re
+import resource
 import signal
 import sys
 import threading
@@ -28,8 +30,9 @@ from pipeline.command.formats import HELP, files_of, format_of, nothing_in, reco
 from pipeline.command.report import FeedReport
 from pipeline.command.saving import EVERY, Saving
 from pipeline.errors import CancelledError, OpError
-from pipeline.reports.monitor import monitor
+from pipeline.reports.report import Report as Run
 from pipeline.reports.sampler import Sampler
+from pipeline.reports.show import Show
 from pipeline.runners.coordinator import Coordinator
 
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
@@ -56,6 +59,7 @@ _EXAMPLES = (
     "'logs/*.jsonl.gz' --batch-size 1024 --no-shuffle",
     "data.parquet --epochs 0 --watch",
 )
+_COLD = 0.1  # part of the files read from storage from which on they may be waited for
 _REFRESH = 0.1  # seconds between two updates of the terminal
 
 
@@ -152,8 +156,22 @@ def _run(settings: Settings, saving: Saving, watch: bool, coord: Coordinator, st
     taken = examples = 0
     first = 0.0
     interrupted = False
-    start = now = time.perf_counter()
-    with monitor() if watch else Sampler() as sampler, _progress(settings) as show:
+    start, blocks = time.perf_counter(), _read_blocks()
+    now = start
+
+    local = all(map(os.path.isfile, settings.files))
+
+    def report(made: Run) -> FeedReport:
+        figures = examples, taken, source.bytes_read, now - start, first
+        cached = local and _read_blocks() - blocks < _COLD * source.bytes_read
+        return FeedReport(*figures, made, source.columns, interrupted, settings._asdict(), cached=cached)
+
+    def in_words(made: Run) -> Run:
+        early = not examples or (made.verdict is not None and made.verdict.kind == "short")
+        return dataclasses.replace(report(made).in_words(), verdicts=()) if early else report(made).in_words()
+
+    views = [Show(words=in_words)] if watch else []
+    with Sampler(views=views) as sampler, _progress(settings) as show:
         try:
             for components in batches:
                 now = time.perf_counter()
@@ -171,15 +189,19 @@ def _run(settings: Settings, saving: Saving, watch: bool, coord: Coordinator, st
             # A thread may hang in a read forever. It is a daemon; print the report without waiting for it.
             coord.request_stop()
         interrupted = interrupted or bool(struck)
-        seconds = (time.perf_counter() if interrupted else now) - start
-        made = sampler.report(batches)
-    figures = examples, taken, source.bytes_read, seconds, first
-    fingerprint = batches.fingerprint() if settings.deterministic else None
-    report = FeedReport(*figures, made, source.columns, interrupted, settings._asdict(), fingerprint)
-    if report.nothing_to_read:
+        now = time.perf_counter() if interrupted else now
+        made = report(sampler.report(batches))
+        if settings.deterministic:
+            made = made._replace(fingerprint=batches.fingerprint())
+    if made.nothing_to_read:
         raise nothing_in(settings.files, "example")
     saving.save(batches)
-    return report
+    return made
+
+
+def _read_blocks() -> int:
+    """Return how many bytes this process has read from storage, not from the system's memory."""
+    return 512 * resource.getrusage(resource.RUSAGE_SELF).ru_inblock
 
 
 def _check(programs: Sequence[str]) -> int:
@@ -418,7 +440,7 @@ def _progress(settings: Settings) -> Iterator[Callable[[int, int], None]]:
     except ImportError:
         yield from _line(total)
         return
-    with tqdm(total=total, unit="B", unit_scale=True, file=sys.stderr, mininterval=_REFRESH) as bar:
+    with tqdm(total=total, unit="B", unit_scale=True, file=sys.stderr, mininterval=_REFRESH, leave=False) as bar:
 
         def show(done: int, examples: int) -> None:
             bar.update(done - bar.n)

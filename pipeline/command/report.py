@@ -11,6 +11,7 @@ from pipeline.diagnostics.wording import count
 from pipeline.reports.advice import MEASURE_AGAIN, NO_STEP
 from pipeline.reports.facts import MOSTLY, WAITS, made_by, taken
 from pipeline.reports.model import Stage, Verdict
+from pipeline.reports.offers import WORTH, between
 from pipeline.reports.report import Report as Run
 from pipeline.reports.short_calls import AS_FAST
 from pipeline.reports.words import WIDTH, hundredths, wrapped
@@ -24,16 +25,22 @@ _SMALLER_BUFFER = "A smaller --min-after-dequeue starts sooner and shuffles less
 _AS_FAST = "This is about as fast as one thread reads these files."
 _FEWER_COLUMNS = "In a program, `pipeline.csv(..., columns=[...])` reads fewer columns."
 _IN_PYTHON = {  # advice for sources that make each example in Python
-    "jsonl": "Convert to Parquet, for example with pyarrow.json.read_json: feed reads it, too.",
+    "jsonl": "Convert to Parquet, for example with pyarrow.json.read_json",
     "npz": "In a program, load the files in workers: `pipeline.dataset(files).map(load, workers=4)`.",
     "tar": "In a program, pass `decoders={'jpg': bytes}`, and decode in `.map(decode, workers=4)`.",
 }
 _WHOLE = ("images", "files")  # formats that threads read
 _LARGE_BATCH = 1024  # compiled steps hand over larger batches in no noticeable time
-_SMALL_EXAMPLE = 4096  # bytes
+_SHORT_BATCH = 600.0  # microseconds: handing a batch over takes 15 to 90
+_BUSY = 0.9  # share of the time: steps that work for longer leave little to hand over
+_TINY_BATCH = 16
+_HAND_OVER = 15.0  # microseconds to hand a batch over, at least
+_PARQUET = 20.0, 2.0  # gain and least gain of Parquet: 21 for three numbers and words per line, 2.3 for lists
 _MANY_COLUMNS = 4
-_ALIKE = 0.5  # a step with this part of the longest one's time takes long, too
+_MANY_FILES, _SHORT_FILE = 20, 1000  # files, and examples in each: opening one takes as long as 200 rows of a CSV file
+_FEWER_FILES = "Join the files: fewer and larger ones are read faster."
 LONG_ENOUGH = 3.0  # seconds after which a run's verdict no longer varies between runs
+_NO_RATE = 0.1  # seconds: the start takes much of a shorter run, so that the number of epochs would be far too small
 SHORT = 1.0  # seconds: shorter runs have no table
 
 
@@ -42,6 +49,15 @@ class _Texts(NamedTuple):
 
     cause: str
     advice: str = ""
+    knob: str | None = None
+    gain: float | None = None
+    least: float | None = None
+
+
+class _Advice(NamedTuple):
+    """The last three fields of `_Texts`, after the advice."""
+
+    advice: str
     knob: str | None = None
     gain: float | None = None
     least: float | None = None
@@ -59,6 +75,7 @@ class FeedReport(NamedTuple):
         interrupted: True if Ctrl-C ended the run.
         settings: The run's options by name.
         fingerprint: Fingerprint over all examples, in all runs so far; None if threads decided their order.
+        cached: True if the files came out of the system's memory, so that no step waited for them.
     """
 
     examples: int
@@ -71,6 +88,7 @@ class FeedReport(NamedTuple):
     interrupted: bool
     settings: dict[str, Any]
     fingerprint: str | None = None
+    cached: bool = False
 
     @property
     def nothing_to_read(self) -> bool:
@@ -104,9 +122,7 @@ class FeedReport(NamedTuple):
         """Return the report for people, as several lines."""
         columns = _columns(self.columns)
         batches = f"{self.batches:,} {'batch' if self.batches == 1 else 'batches'}"
-        text = self.bottleneck()["text"]
-        verdicts = tuple(dataclasses.replace(each, starved="", cause=text, advice="") for each in self.run.verdicts)
-        run = dataclasses.replace(self.run, stages=tuple(map(_in_words, self.run.stages)), verdicts=verdicts)
+        text, run = self.bottleneck()["text"], self.in_words()
         advice = wrapped(text)
         amounts = (
             f"{count(self.examples, 'example')} ({columns}) in {batches}",
@@ -123,9 +139,15 @@ class FeedReport(NamedTuple):
             _listed(amounts),
             _listed(rates),
             *([f"fingerprint {self.fingerprint}"] if self.fingerprint else []),
-            *([advice] if self.seconds < SHORT else ["", *([] if verdicts else [advice, ""]), str(run)]),
+            *([advice] if self.seconds < SHORT else ["", *([] if run.verdicts else [advice, ""]), str(run)]),
         ]
         return "\n".join(lines)
+
+    def in_words(self) -> Run:
+        """Return the model of the run in the command's words: its stages, and its verdict once there is one."""
+        text = self.bottleneck()["text"]
+        verdicts = tuple(dataclasses.replace(each, starved="", cause=text, advice="") for each in self.run.verdicts)
+        return dataclasses.replace(self.run, stages=tuple(map(_in_words, self.run.stages)), verdicts=verdicts)
 
     def bottleneck(self) -> dict[str, Any]:
         """Return the verdict as data: the step as in the table, the option to change, and the gain."""
@@ -137,6 +159,8 @@ class FeedReport(NamedTuple):
             return _as_dict(None, "start", _Texts(text), None)
         texts = self._texts(verdict)
         kind, number = verdict.kind, verdict.stage
+        if texts.knob == "--batch-size":
+            kind, number = "prefetch", next((each.id for each in self.run.stages if each.tank is not None), number)
         if kind == "function" and (pool := self._filled()) is not None:
             kind, number = "pool", pool.id
         step = next((each for each in self.run.stages if each.id == number), None)
@@ -153,7 +177,7 @@ class FeedReport(NamedTuple):
             )
         cause = _SHUFFLE.sub("`shuffle`", verdict.cause)
         cause = re.sub("([Yy])our loop", lambda found: _LOOP[found[1]], cause)
-        if verdict.starved:  # a thread without a processor looks as if it waits for I/O
+        if verdict.starved or self.cached:  # waiting for a processor, or for the GIL, looks like waiting for I/O
             cause = cause.replace(WAITS, "")
         for name, words in _IN_WORDS.items():
             cause = cause.replace(f"`{name}`", f"`{words}`")
@@ -167,34 +191,61 @@ class FeedReport(NamedTuple):
         if verdict.kind == "pool":
             return _Texts(self._filling(), _SMALLER_BUFFER, "--min-after-dequeue")
         small = verdict.kind == "prefetch" and verdict.value is None
-        if (cause.startswith(NO_STEP) or small) and (longest := self._longest(small)) is not None:
+        if (verdict.kind in ("source", "step") or small) and WAITS not in cause:
+            larger = self._larger_batches()
+            if larger.gain is not None:
+                return _Texts(self._small_batches(), *larger)
+        if (cause.startswith(NO_STEP) or small) and (longest := self._longest()) is not None:
             cause = f"Bottleneck: `{_in_words(longest).name}` ({taken(longest):.0%} of the time)."
             return _Texts(cause, *self._of_thread(verdict, cause, longest.kind == "source"))
         if verdict.kind in ("source", "step") or small:
             return _Texts(cause, *self._of_thread(verdict, cause, verdict.kind == "source"))
         if verdict.advice.startswith((MEASURE_AGAIN, AS_FAST)):
             return _Texts(cause, verdict.advice)
-        return _Texts(cause, *self._advice(verdict), verdict.gain, verdict.least)
+        return _Texts(cause, *self._advice(verdict, cause))
 
-    def _of_thread(self, verdict: Verdict, cause: str, reads: bool) -> tuple[str, str | None]:
+    def _of_thread(self, verdict: Verdict, cause: str, reads: bool) -> _Advice:
         """Return the advice for a source, if it `reads`, or a step in the thread that prepares batches; the option."""
-        format, batch_size = self.settings["format"], self.settings["batch_size"]
+        format = self.settings["format"]
         if WAITS in cause:
-            return "One thread reads: faster files help.", None
-        nested = any(kind.startswith(("list", "dict")) for kind in self.columns)
-        if format in _IN_PYTHON and reads and not nested and (format != "tar" or "uint8" in self.columns):
-            return _IN_PYTHON[format], None
-        compiled = not nested and format not in (*_IN_PYTHON, *_WHOLE) and self.bytes <= _SMALL_EXAMPLE * self.examples
-        if compiled and batch_size < _LARGE_BATCH:
-            return f"Try --batch-size {_LARGE_BATCH}.", "--batch-size"
-        if "`prefetch(" in cause:
-            return "Try a larger --batch-size.", "--batch-size"
-        if verdict.advice.startswith(MEASURE_AGAIN):
-            return verdict.advice, None
+            return _Advice("Faster storage or a local copy of the files would help.")
+        if format == "jsonl" and reads:
+            gain, least = _PARQUET
+            return _Advice(f"{_IN_PYTHON[format]}{between(least, gain)}.", None, gain, least)
+        if format in _IN_PYTHON and reads and (format != "tar" or "uint8" in self.columns):
+            return _Advice(_IN_PYTHON[format])
         if "`shuffle`" in cause:
-            return _NO_SHUFFLE
-        many = format == "csv" and sum(self.columns.values()) >= _MANY_COLUMNS
-        return _FEWER_COLUMNS if many else _AS_FAST, None
+            return _Advice(*_NO_SHUFFLE)
+        if reads and self._per_file() < _SHORT_FILE:
+            return _Advice(_FEWER_FILES)
+        if reads and format == "csv" and sum(self.columns.values()) >= _MANY_COLUMNS:
+            return _Advice(_FEWER_COLUMNS)
+        return _Advice(verdict.advice if verdict.advice.startswith(MEASURE_AGAIN) else _AS_FAST)
+
+    def _small_batches(self) -> str:
+        each = _rate(self.batches, self.seconds)
+        return f"Bottleneck: small batches ({count(self.settings['batch_size'], 'example')}, {each:,.0f} per second)."
+
+    def _larger_batches(self) -> _Advice:
+        """Return the advice for small batches, with its gain; without one if handing them over takes little time."""
+        size, format = self.settings["batch_size"], self.settings["format"]
+        each = 1e6 * (self.seconds - self.first_batch_s) / max(1, self.batches - 1)  # microseconds per batch
+        length = self.bytes / self.examples
+        busy = sum(map(taken, self._working()))
+        short = each < _SHORT_BATCH and (size <= _TINY_BATCH or busy < _BUSY)
+        if self._nested() or format in (*_IN_PYTHON, *_WHOLE) or size >= _LARGE_BATCH or not short or each <= 0:
+            return _Advice("")
+        shortest, longest = 0.1 + length / 1000, 2 + length / 50  # microseconds per example in large batches
+        most = each / size / (shortest + max(0.0, each - shortest * size) / _LARGE_BATCH)
+        apart = each / size / (longest + each / _LARGE_BATCH)
+        least = max(1.0, apart, each / (each - min(_HAND_OVER, each / 2) * (1 - size / _LARGE_BATCH)))
+        if most < WORTH:
+            return _Advice("")
+        return _Advice(f"Try --batch-size {_LARGE_BATCH}{between(least, most)}.", "--batch-size", most, least)
+
+    def _nested(self) -> bool:
+        """Return whether examples have lists, which are padded or made one by one."""
+        return any(kind.startswith(("list", "dict")) for kind in self.columns)
 
     def _filled(self) -> Stage | None:
         """Return the shuffle step if most of the run went by until the first batch; else None."""
@@ -206,41 +257,54 @@ class FeedReport(NamedTuple):
         share = self.first_batch_s / self.seconds
         return f"Bottleneck: filling the buffer of `shuffle` took {share:.0%} of the time{by}."
 
+    def _per_file(self) -> float:
+        """Return how many examples a file has on average, if there are many; else infinity."""
+        files = len(self.settings["files"]) * (self.settings["epochs"] or math.inf)
+        return self.examples / files if len(self.settings["files"]) >= _MANY_FILES else math.inf
+
     def _kept(self) -> int:
         """Return how many examples the shuffle buffer holds."""
         return int(self.settings["min_after_dequeue"] + self.settings["batch_size"])
 
     def _longer(self, times: float) -> str:
         """Return what to do after a run that was too short: so many times as many epochs."""
+        if self.seconds < _NO_RATE:
+            return f"try --epochs 0, and press Ctrl-C after {LONG_ENOUGH:.0f} s"
         if not self.settings["epochs"]:
             return f"let it run for {LONG_ENOUGH:.0f} s or more"
         needed = math.ceil(self.settings["epochs"] * times)
         size = 10 ** (len(str(needed)) - 1)
         return f"try --epochs {math.ceil(needed / size) * size}"
 
-    def _advice(self, verdict: Verdict) -> tuple[str, str | None]:
-        """Return the verdict's advice in terms of the command's options, and the option."""
+    def _advice(self, verdict: Verdict, cause: str) -> _Advice:
+        """Return the advice for functions in threads, for the loop, and for a prefetch."""
         threads, processors = self.settings["threads"], self.run.processors
         if verdict.kind == "consumer":
-            return "Your files keep up with a loop that does nothing else.", None
+            return _Advice("Your files keep up with a loop that does nothing else.")
+        gain = verdict.gain or 1.0
         if verdict.kind == "prefetch":
             assert verdict.value is not None
             capacity = self.settings["min_after_dequeue"] + verdict.value * self.settings["batch_size"]
-            return f"Try --capacity {capacity}.", "--capacity"
-        if threads < processors:
-            return f"Try --threads {min(2 * threads, processors)}.", "--threads"
+            return _Advice(f"Try --capacity {capacity}{between(1.0, gain)}.", "--capacity", gain, 1.0)
+        if "pipeline.processes(" in verdict.advice:
+            text = f"In a program, pass `workers=pipeline.processes({verdict.value})` to `map`"
+            return _Advice(f"{text}{between(verdict.least or 1.0, gain)}.", None, gain, verdict.least or 1.0)
+        wanted = max(verdict.value or 0, min(2 * threads, processors))
+        if wanted > threads:
+            most, least = min(gain, wanted / threads), verdict.least or 1.0
+            return _Advice(f"Try --threads {wanted}{between(least, most)}.", "--threads", most, min(least, most))
         smaller = f"smaller {'images' if self.settings['format'] == 'images' else 'files'}"
-        helps = "faster files" if WAITS in verdict.cause else smaller
-        return f"All {processors} processors have a thread: {helps} help.", None
+        helps = "faster files" if WAITS in cause else smaller
+        return _Advice(f"All {processors} processors have a thread: {helps} help.")
 
-    def _longest(self, shuffling: bool) -> Stage | None:
-        """Return the step with most of the read-ahead thread's time; if `shuffling`, only if a shuffle takes long."""
-        working = [each for each in self.run.stages if each.kind != "loop" and each.tank is None and not made_by(each)]
-        longest = max(working, key=taken, default=None)
-        if longest is None or not taken(longest):
-            return None
-        shuffles = any(each.name.startswith("shuffle") and taken(each) >= _ALIKE * taken(longest) for each in working)
-        return longest if shuffles or not shuffling else None
+    def _working(self) -> list[Stage]:
+        """Return the steps in the read-ahead thread."""
+        return [each for each in self.run.stages if each.kind != "loop" and each.tank is None and not made_by(each)]
+
+    def _longest(self) -> Stage | None:
+        """Return the step with most of the read-ahead thread's time."""
+        longest = max(self._working(), key=taken, default=None)
+        return longest if longest is not None and taken(longest) else None
 
 
 def _as_dict(stage: str | None, kind: str, texts: _Texts, starved: str | None) -> dict[str, Any]:

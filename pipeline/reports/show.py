@@ -9,6 +9,7 @@ import math
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, TextIO
 
 from pipeline.locks import Lock
@@ -34,10 +35,12 @@ class Show:
 
     Args:
         plain: Lines, also where there is a terminal or a notebook.
+        words: Returns a report in the words of a command that prints the last one itself: nothing is left on the
+            screen then. None shows reports as they are, and leaves the last one.
     """
 
-    def __init__(self, plain: bool = False) -> None:
-        self._plain = plain
+    def __init__(self, plain: bool = False, words: Callable[[Report], Report] | None = None) -> None:
+        self._plain, self._words = plain, words
         self._face: Face | None = None
         self._last: Report | None = None
 
@@ -63,6 +66,8 @@ class Show:
                 return
             begun = time.thread_time()
             report = self._sampler.report(seconds=_WINDOW)
+            if self._words is not None:
+                report = self._words(report)
             if report.stages:
                 self._last = report
             face.show(report)
@@ -78,7 +83,10 @@ class Show:
         atexit.unregister(self._sampler.stop)
         last = self._sampler.report()
         with contextlib.suppress(OSError, ValueError):  # where it was shown is gone
-            face.end(last if last.stages or self._last is None else self._last)
+            if self._words is not None:
+                face.clear()
+            else:
+                face.end(last if last.stages or self._last is None else self._last)
         if self in _shown:
             _shown.remove(self)
         self._face = None
@@ -109,6 +117,9 @@ class Face:
     def end(self, report: Report) -> None:
         """Show the last report, and leave things as they were."""
         self.show(report)
+
+    def clear(self) -> None:
+        """Leave things as they were, without a report."""
 
 
 def face(plain: bool) -> Face:
@@ -146,6 +157,10 @@ class LiveTable(Face):
                 self.show(report)
         finally:
             self.screen.close()
+
+    def clear(self) -> None:
+        self.screen.show([])
+        self.screen.close()
 
 
 def in_notebook() -> bool:

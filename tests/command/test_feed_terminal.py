@@ -176,7 +176,8 @@ def test_progress_by_tqdm():
     with Terminal(DIGITS, script="import sys; from pipeline.command.cli import main; sys.exit(main())") as terminal:
         status, _ = terminal.finish()
     assert status == 0
-    assert b"100%" in terminal.shown
+    assert b"%|" in terminal.shown
+    assert terminal.shown.endswith(b" \r")  # it is wiped
 
 
 def test_error_is_one_line_on_a_terminal_too(tmp_path):

@@ -331,7 +331,7 @@ class OneForOne(OneInput):
 class PassThrough(OneForOne):
     """A step whose elements and states are its input's; it is in no state's recipe."""
 
-    choices_below = carries_on = keeps_batches = True
+    keeps_elements = choices_below = carries_on = keeps_batches = True
 
     def index(self, run: Run) -> Index:
         return indexed(self.source, run)

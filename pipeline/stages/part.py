@@ -34,6 +34,7 @@ class Part(Choice):
     """
 
     kind = "split"
+    by_number = True
 
     def __init__(
         self, source: Node, fraction: float, seed: int, first: bool, classes: NDArray[np.int64] | None

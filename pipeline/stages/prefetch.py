@@ -42,7 +42,6 @@ class Prefetched(PassThrough):
     """
 
     kind = "prefetch"
-    keeps_elements = True
 
     def __init__(self, source: Node, n: int) -> None:
         self.n = n

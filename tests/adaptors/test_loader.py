@@ -221,7 +221,7 @@ def test_an_iterator_has_no_state():
 
 def test_arguments():
     with pytest.raises(TypeError, match=r"Lists takes batches: .* not single examples of arrays: add \.batch\(n\)"):
-        Lists(pipeline.arrays(np.arange(3)))
+        Lists(pipeline.arrays(np.arange(3)).checksum())
     with pytest.raises(TypeError, match=r"Lists takes batches: a dataset such as source\.batch.* not \[1, 2\]"):
         Lists([1, 2])
     with pytest.raises(ValueError, match="prefetch must be at least 0 and at most 64, got 65"):

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from pipeline._batch import stack
 from pipeline.capabilities import ArrowTable
 from pipeline.dtypes import native, object_vector, texts
-from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid, show
+from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, invalid, show
 from pipeline.locks import Lock
 from pipeline.nest import ListValue, Nest, is_nested
 from pipeline.sources.strings import as_objects
 from pipeline.stages.collate import as_array, telling
 
 E = TypeVar("E", bound=Exception)
+R = TypeVar("R")
 
 # Modules with a differently named distribution.
 _DISTRIBUTIONS = {"lance": "pylance", "vortex": "vortex-data"}
@@ -50,9 +51,25 @@ def needs(module: str, function: str, *, hint: str = "") -> Any:
         raise ImportError(f"{function}: {package} is installed, but cannot be imported: {error}{hint}") from error
 
 
-def is_panic(error: BaseException) -> bool:
-    """Return True for a panic in a Rust library; it is not an Exception."""
-    return type(error).__name__ == "PanicException"
+def hint_of(given: Any) -> str:
+    """Return the end of an error for something that is no dataset, if it is an iterator over one; else ""."""
+    return "; an iterator is read once: pass the dataset that it comes from" if hasattr(given, "__next__") else ""
+
+
+def read_by(function: str, name: str, call: Callable[[], R]) -> R:
+    """Call a function of a Rust library that reads a file.
+
+    Raises:
+        DataLossError: It failed, or panicked.
+    """
+    try:
+        return call()
+    except BaseException as error:
+        panic = type(error).__name__ == "PanicException"  # not an Exception
+        if not (isinstance(error, (OSError, ValueError, RuntimeError)) or panic):
+            raise
+        text = str(error).partition("\n")[0]  # the rest is the library's trace
+        raise DataLossError(None, None, f"{function}: '{name}' cannot be read: {text}") from error
 
 
 def names_of(columns: Any, where: str) -> list[str] | None:

@@ -15,7 +15,7 @@ from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
 from pipeline.nest import map_values
 from pipeline.on_error import add_note
-from pipeline.sources.extras import needs, stacked
+from pipeline.sources.extras import hint_of, needs, stacked
 from pipeline.sources.nodes import Parts, Table
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import Source, TableSource
@@ -67,8 +67,7 @@ def grain(
             raise ValueError("grain: batched=True is for streams; of a MapDataset leave its .batch(...) out")
         return TableSource(_Map(data), Epochs(num_epochs, shuffle, seed, shard))
     if not isinstance(data, (library.IterDataset, library.DataLoader)):
-        hint = "; an iterator is read once: pass the dataset that it comes from" if hasattr(data, "__next__") else ""
-        raise TypeError(f"grain: a {type(data).__name__} is not a MapDataset, IterDataset or DataLoader{hint}")
+        raise TypeError(f"grain: a {type(data).__name__} is not a MapDataset, IterDataset or DataLoader{hint_of(data)}")
     if shuffle or seed is not None or shard is not None:
         raise ValueError(
             "grain: a stream keeps Grain's order: give shuffle, seed and shard to Grain's dataset or sampler, or the "

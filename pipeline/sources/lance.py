@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from pipeline.errors import DataLossError
 from pipeline.files.near_names import no_such_file
 from pipeline.keywords import tells_keywords
 from pipeline.sources.arrow_taken import Choice, TakenRows
-from pipeline.sources.extras import is_panic, needs
+from pipeline.sources.extras import needs, read_by
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import at_home
 from pipeline.sources.source import TableSource
@@ -69,24 +69,24 @@ def _opened(library: Any, name: str) -> Any:
     path = at_home(name).removeprefix("file://")
     if "://" not in path and not os.path.exists(path):
         raise no_such_file(path)
-    return _told(name, lambda: library.dataset(path))
+    return read_by("lance", name, lambda: library.dataset(path))
 
 
 class _Rows(TakenRows):
     def __init__(self, dataset: Any, choice: Choice) -> None:
         self._dataset, self._name = dataset, str(dataset.uri)
-        self._count = int(_told(self._name, dataset.count_rows))
+        self._count = int(read_by("lance", self._name, dataset.count_rows))
         super().__init__("lance", f"lance: {self._name}", dataset.schema, choice)
 
     def __len__(self) -> int:
         return self._count
 
     def picked(self, numbers: NDArray[np.int64]) -> Any:
-        return _told(self._name, lambda: self._dataset.take(numbers.tolist(), columns=self.columns))
+        return read_by("lance", self._name, lambda: self._dataset.take(numbers.tolist(), columns=self.columns))
 
     def neighbours(self, first: int, count: int) -> Any:
         read = functools.partial(self._dataset.to_table, columns=self.columns, offset=first, limit=count)
-        rows = _told(self._name, read)
+        rows = read_by("lance", self._name, read)
         if len(rows) != count:
             text = f"lance: '{self._name}' cannot be read: it gave {len(rows):,} of {count:,} rows from {first:,} on"
             raise DataLossError(None, None, text)
@@ -94,13 +94,3 @@ class _Rows(TakenRows):
 
     def data(self) -> list[Any]:
         return [f"{self._name}@{self._dataset.version}"]
-
-
-def _told(name: str, call: Callable[[], Any]) -> Any:
-    """Call a function that reads a dataset, and translate its errors into the library's, with the dataset's name."""
-    try:
-        return call()
-    except BaseException as error:
-        if not (isinstance(error, (OSError, ValueError, RuntimeError)) or is_panic(error)):
-            raise
-        raise DataLossError(None, None, f"lance: '{name}' cannot be read: {error}") from error

@@ -12,7 +12,7 @@ from pipeline.keywords import tells_keywords
 from pipeline.nest import Nest, is_nested
 from pipeline.on_error import add_note
 from pipeline.orders.numbered import parse_shard
-from pipeline.sources.extras import MANY, needs, stacked
+from pipeline.sources.extras import MANY, hint_of, needs, stacked
 from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.stream import BlockPiece, PartsSource
@@ -53,8 +53,7 @@ def tf_data(
     """
     library = needs("tensorflow", "tf_data")
     if not isinstance(dataset, library.data.Dataset):
-        hint = "; an iterator is read once: pass the dataset that it comes from" if hasattr(dataset, "__next__") else ""
-        raise TypeError(f"tf_data: a {type(dataset).__name__} is not a tf.data.Dataset{hint}")
+        raise TypeError(f"tf_data: a {type(dataset).__name__} is not a tf.data.Dataset{hint_of(dataset)}")
     known = int(dataset.cardinality())
     index, count = parse_shard(shard, known if known >= 0 else sys.maxsize, "elements")
     stream = _Stream(library, dataset.shard(count, index) if count > 1 else dataset, bool(batched))

@@ -14,7 +14,7 @@ from pipeline.files.offsets import identity_of
 from pipeline.keywords import tells_keywords
 from pipeline.sources.arrow_taken import Choice, TakenRows
 from pipeline.sources.arrow_types import columns_of
-from pipeline.sources.extras import is_panic, needs
+from pipeline.sources.extras import needs, read_by
 from pipeline.sources.file_table import FileTable
 from pipeline.sources.handles import Handles
 from pipeline.sources.order import Epochs
@@ -139,17 +139,9 @@ class _File:
         indices = self._library.array(pyarrow.array(numbers.astype(np.uint64)))
         rows = self._told(lambda: self._file.scan(columns, indices=indices).read_all().to_arrow_array())
         if len(rows) != len(numbers):
-            raise self._loss(f"it gave {len(rows):,} of {len(numbers):,} rows")
+            text = f"vortex: '{self._name}' cannot be read: it gave {len(rows):,} of {len(numbers):,} rows"
+            raise DataLossError(None, None, text)
         return pyarrow.Table.from_struct_array(rows).combine_chunks()  # there are many, each cast alone
 
     def _told(self, call: Callable[[], Any]) -> Any:
-        """Call a function that reads the file, and translate its errors into the library's, with the file's name."""
-        try:
-            return call()
-        except BaseException as error:
-            if not (isinstance(error, (RuntimeError, ValueError, OSError)) or is_panic(error)):
-                raise
-            raise self._loss(str(error).partition("\n")[0]) from error  # the rest is the library's trace
-
-    def _loss(self, text: str) -> DataLossError:
-        return DataLossError(None, None, f"vortex: '{self._name}' cannot be read: {text}")
+        return read_by("vortex", self._name, call)

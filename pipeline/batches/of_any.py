@@ -13,8 +13,9 @@ from pipeline.capabilities import LazyFrame, Stateful
 from pipeline.datasets.dataset import Dataset, Workers
 from pipeline.keywords import tells_keywords
 from pipeline.nest import parts_of
+from pipeline.sources.callables import OfCallable
 from pipeline.sources.extras import is_frame
-from pipeline.sources.iterables import OfCallable, OfIterable, OfIterator, OfStateful
+from pipeline.sources.iterables import OfIterable, OfIterator, OfStateful
 from pipeline.sources.sequence import STORED, OfSequence, sequence_of
 from pipeline.stages.calls import name_of
 

@@ -13,7 +13,7 @@ from pipeline.batches.request import Request
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.queues.base import QueueBase
-from pipeline.sources.iterables import OfCallable
+from pipeline.sources.callables import OfCallable
 from pipeline.sources.nodes import OfParts, OfTable
 from pipeline.sources.sequence import STORED, OfSequence
 from pipeline.stages.functions import CallSettings, Map

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import inspect
 import itertools
 from collections.abc import Callable, Iterable, Sequence
@@ -13,8 +12,10 @@ import numpy as np
 
 from pipeline.batches.of_any import dataset
 from pipeline.checks.differences import difference, shown
+from pipeline.checks.of_runs import CHECKS
 from pipeline.checks.outcome import Checked, CheckFailed, NotApplicable
-from pipeline.checks.resume import CHECKS, chosen_checks, run_checks
+from pipeline.checks.resume import chosen_checks, run_checks
+from pipeline.checks.source_trial import ORDER, SourceTrial
 from pipeline.checks.trial import Settings, Trial
 from pipeline.checks.variants import again
 from pipeline.datasets.dataset import Dataset
@@ -29,8 +30,6 @@ _SEEDS = range(1, 9)  # orders to compare
 _OF_VARIANTS = ("again", "resume", "workers")
 
 _FEW = 6  # positions at which source variants are resumed
-
-_ORDER = {"shuffle": True, "seed": 1}
 
 
 def check_source(
@@ -189,93 +188,6 @@ def _named(source: Any) -> list[str]:
     return [each for each in _OPTIONS if each in parameters]
 
 
-class SourceTrial:
-    """A source under test.
-
-    Args:
-        make: Makes it from options.
-        options: Its options.
-        hosts: Host counts.
-        limit: How many examples to look at; None for all.
-    """
-
-    def __init__(
-        self, make: Callable[..., Dataset[Any]], options: Sequence[str], hosts: Sequence[int], limit: int | None
-    ) -> None:
-        self.make, self.options, self.hosts, self.limit = make, options, hosts, limit
-
-    @functools.cached_property
-    def elements(self) -> list[Any]:
-        """Return the examples of the source made without options."""
-        return self.taken(self.make())
-
-    def taken(self, data: Dataset[Any]) -> list[Any]:
-        """Return the examples in a pass, up to the limit."""
-        with iter(data) as iterator:
-            return list(itertools.islice(iterator, self.limit))
-
-    def needs(self, *names: str, all_of: bool = False) -> None:
-        """Raise NotApplicable if the source lacks these options, or has more examples than the limit."""
-        for name in names:
-            if name not in self.options:
-                raise NotApplicable(f"the source has no option {name}=")
-        if all_of and self.limit is not None and len(self.elements) >= self.limit:
-            raise NotApplicable(f"the source may have more than {self.limit} examples: pass limit=None")
-
-    def variants(self) -> list[tuple[str, Callable[[], Dataset[Any]]]]:
-        """Return the datasets to resume, each with its description for errors."""
-        found: list[tuple[str, Callable[[], Dataset[Any]]]] = [("", self.make)]
-        order: dict[str, Any] = _ORDER if {"shuffle", "seed"} <= {*self.options} else {}
-        if order:
-            found.append((f"with {_written(order)}, in epoch 1", lambda: self.make(**order).epoch(1)))
-        if "num_epochs" in self.options:
-            several = {"num_epochs": 2, **order}
-            found.append((f"with {_written(several)}", lambda: self.make(**several)))
-        found.append(("behind .map(...).shuffle(6)", lambda: self.make(**order).map(_same).shuffle(6, seed=1)))
-        return found
-
-    def compare(self, data: Dataset[Any], expected: Sequence[Any], when: str) -> None:
-        """Check a dataset's elements, and that no more follow."""
-        with iter(data) as iterator:
-            for i, element in enumerate(expected):
-                got = next(iterator, _END)
-                if got is _END:
-                    raise CheckFailed(f"is missing {when}", i, shown(element), "the end")
-                if found := difference(element, got):
-                    raise CheckFailed(f"differs {when}", i, *found[1:], found.where)
-
-    def order(self, when: str, **options: Any) -> list[int]:
-        """Return the examples that the source gives with options, as indices into the source without any."""
-        return self.numbers(self.taken(self.make(**options)), when)
-
-    def numbers(self, elements: Sequence[Any], when: str) -> list[int]:
-        """Return the indices of these examples in the source; equal ones are matched in order."""
-        left, found = dict(enumerate(self.elements)), []
-        for i, element in enumerate(elements):
-            number = next((k for k, other in left.items() if difference(other, element) is None), None)
-            if number is None:
-                again = any(difference(each, element) is None for each in self.elements)
-                wish = "each example once" if again else "one of the examples without options"
-                raise CheckFailed(f"is wrong {when}", i, wish, shown(element) + (" once more" if again else ""))
-            found.append(number)
-            del left[number]
-        if left:
-            lost = next(iter(left))
-            raise CheckFailed(f"is missing {when}", lost, shown(self.elements[lost]), "every other example")
-        return found
-
-
-_END: Any = object()
-
-
-def _same(example: Any) -> Any:
-    return example
-
-
-def _written(options: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in options.items())
-
-
 # The checks ----------------------------------------------------------------------------------------------------------
 
 
@@ -363,7 +275,7 @@ def _shuffle(tried: SourceTrial) -> str:
 
 def _shard(tried: SourceTrial) -> str:
     tried.needs("shard", all_of=True)
-    orders: list[dict[str, Any]] = [{}, _ORDER] if {"shuffle", "seed"} <= {*tried.options} else [{}]
+    orders: list[dict[str, Any]] = [{}, ORDER] if {"shuffle", "seed"} <= {*tried.options} else [{}]
     for n, order in itertools.product(tried.hosts, orders):
         parts = [tried.taken(tried.make(shard=(i, n), **order)) for i in range(n)]
         if not all(parts) and len(tried.elements) >= n:

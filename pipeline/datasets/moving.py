@@ -10,14 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.diagnostics.wording import count as counted
-from pipeline.errors import StateMismatchError, invalid
-from pipeline.stages.functions import Each, neighbours
-from pipeline.stages.groups import Batch
-from pipeline.stages.node import Node, PassThrough, further, nodes_of
-from pipeline.stages.passes import Enumerated
+from pipeline.errors import StateMismatchError
+from pipeline.stages.node import Node, PassThrough, nodes_of
 from pipeline.stages.selection import Shard, arranged, with_inputs
 from pipeline.stages.stream import whole
-from pipeline.stages.unbatch import Unbatch
 
 
 class Pairs:
@@ -184,52 +180,32 @@ class Moving:
         Raises:
             InvalidArgumentError: It is not a state of the recipe.
         """
-        if not more and (node.indexed or not self._differs_below(node)):
+        if not more and (node.indexed or not self.differs_below(node)):
             return state
         if type(state) is dict:  # see `further`
             return self.moved(node, state["state"], more + whole(state["more"]))
-        if not self._differs_below(node) and not isinstance(node, (Each, Unbatch)):
-            return further(state, more)
-        if isinstance(node, PassThrough) or (isinstance(node, Each) and node.alone):
-            return self.moved(node.source, state, more)
-        if isinstance(node, Each):
-            return self._of_functions(node, state, more)
-        if isinstance(node, Unbatch):
-            before, given = state
-            return [self.moved(node.source, before), whole(given) + more]
-        if isinstance(node, Batch) and (node.max_wait is None or not more):
-            return self.moved(node.source, state, more * whole(self._pairs.options[node.written]["n"]))
-        if isinstance(node, Enumerated):
-            count, before = state
-            was, now = self._hosts_below(node)
-            return [(whole(count) + more) * was // now, self.moved(node.source, before, more)]
-        if isinstance(node, Shard):
+        if isinstance(node, Shard) and self.differs_below(node):
             return self._of_shard(node, state, more)
-        if not more:
-            return state
-        raise invalid(f"load_state_dict: the state does not fit this recipe: it is within an element of {node.call()}")
-
-    def _of_functions(self, node: Each, state: Any, more: int) -> Any:
-        (before, count), given = state
-        _, source = neighbours(node, whole(count))
-        given = whole(given) + more
-        if not self._differs_below(source):
-            return [[before, count], given]
-        return [[self.moved(source, before, given), count], 0]
+        return node.moved(state, more, self)
 
     def _of_shard(self, node: Shard, state: Any, more: int) -> Any:
         before, left = (state, 0) if node.written in self._pairs.added else state
         left = whole(left) + more * whole(self._pairs.hosts(node)[0][1])
         if node.written in self._pairs.missing:
             return self.moved(node.source, before, left)
-        if self._differs_below(node.source):
+        if self.differs_below(node.source):
             return [self.moved(node.source, before, left), 0]
         return [before, left]
 
-    def _differs_below(self, node: Node) -> bool:
+    def differs_below(self, node: Node) -> bool:
+        """Return whether the hosts or batch sizes differ in a recipe."""
         return any(map(self._pairs.differs, nodes_of(node)))
 
-    def _hosts_below(self, node: Node) -> tuple[int, int]:
+    def saved(self, node: Node) -> Mapping[str, Any]:
+        """Return the options with which a step was saved."""
+        return self._pairs.options[node.written]
+
+    def hosts_below(self, node: Node) -> tuple[int, int]:
         """Return the saved and current host counts for a step's input."""
         was = now = 1
         while len(node.inputs) == 1:

@@ -18,7 +18,7 @@ from pipeline.orders.seeds import Seed
 from pipeline.stages.calls import check_function, name_of
 from pipeline.stages.draws import NoDraws
 from pipeline.stages.index import Index
-from pipeline.stages.node import Node, OneForOne, PassThrough, functions_below, indexed, nearest_seed, opened
+from pipeline.stages.node import Moves, Node, OneForOne, PassThrough, functions_below, indexed, nearest_seed, opened
 from pipeline.stages.run import Limited, Measured, Run
 from pipeline.stages.steps import Applied, FilterStep, FlatMapStep, Mapped, MapStep, Step
 from pipeline.stages.stream import Rest, Stream, whole
@@ -166,6 +166,16 @@ class Each(OneForOne):
     def input_state(self, state: Any) -> tuple[Node, Any] | None:
         (before, count), given = state
         return None if given else (neighbours(self, count)[1], before)
+
+    def moved(self, state: Any, more: int, moves: Moves) -> Any:
+        if self.alone:
+            return moves.moved(self.source, state, more)
+        (before, count), given = state
+        _, source = neighbours(self, whole(count))
+        given = whole(given) + more
+        if not moves.differs_below(source):
+            return [[before, count], given]
+        return [[moves.moved(source, before, given), count], 0]
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         (before, count), given = ((None, None), 0) if state is None else state

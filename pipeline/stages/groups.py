@@ -17,7 +17,7 @@ from pipeline.stages.block import Block, Columns, Examples, Numbers, is_plain, j
 from pipeline.stages.calls import check_function
 from pipeline.stages.collate import Collate
 from pipeline.stages.index import ENDLESS, Index
-from pipeline.stages.node import Node, OneInput, PassThrough, indexed, opened
+from pipeline.stages.node import Moves, Node, OneInput, PassThrough, indexed, opened
 from pipeline.stages.padding import TO_LONGEST, PadTo
 from pipeline.stages.run import Run
 from pipeline.stages.selection import Until, arranged
@@ -172,6 +172,11 @@ class Batch(Group):
 
     def input_state(self, state: Any) -> tuple[Node, Any] | None:
         return (self.source, state) if self.max_wait is None else None
+
+    def moved(self, state: Any, more: int, moves: Moves) -> Any:
+        if not moves.differs_below(self) or (more and self.max_wait is not None):
+            return super().moved(state, more, moves)
+        return moves.moved(self.source, state, more * whole(moves.saved(self)["n"]))
 
     def summed_after(self, batches: int) -> int:
         return batches + 1 if self.how().plain and not self.tensors else super().summed_after(batches)

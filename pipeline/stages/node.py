@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from pipeline._meter import Meter, Metered, MeteredIndex
 from pipeline.diagnostics.frames import Place, caller, shown
@@ -24,6 +24,22 @@ class Recipe:
     """Base class for datasets and iterators, to recognise one returned by a user function."""
 
     _node: Node
+
+
+class Moves(Protocol):
+    """Converts states to other hosts and batch sizes; see `pipeline/datasets/moving.py`."""
+
+    def moved(self, node: Node, state: Any, more: int = 0) -> Any:
+        """Return a step's state for the recipe here, `more` elements later."""
+
+    def differs_below(self, node: Node) -> bool:
+        """Return whether the hosts or batch sizes differ in a recipe."""
+
+    def saved(self, node: Node) -> Mapping[str, Any]:
+        """Return the options with which a step was saved."""
+
+    def hosts_below(self, node: Node) -> tuple[int, int]:
+        """Return the saved and current host counts for a step's input."""
 
 
 class Node:
@@ -137,6 +153,17 @@ class Node:
     def input_state(self, state: Any) -> tuple[Node, Any] | None:
         """Return its input and the input's state within a stream's state; None if the step may hold elements."""
         return None
+
+    def moved(self, state: Any, more: int, moves: Moves) -> Any:
+        """Return a stream's state for other hosts and batch sizes, `more` elements later.
+
+        Raises:
+            InvalidArgumentError: It is within an element.
+        """
+        if more and moves.differs_below(self):
+            text = f"the state does not fit this recipe: it is within an element of {self.call()}"
+            raise invalid(f"load_state_dict: {text}")
+        return further(state, more)
 
     def functions(self) -> tuple[Any, ...]:
         """Return the user's functions it calls."""
@@ -338,6 +365,9 @@ class PassThrough(OneForOne):
 
     def input_state(self, state: Any) -> tuple[Node, Any]:
         return self.source, state
+
+    def moved(self, state: Any, more: int, moves: Moves) -> Any:
+        return moves.moved(self.source, state, more)
 
 
 def opened(node: Node, run: Run, state: Any = None) -> Stream:

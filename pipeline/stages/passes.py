@@ -13,7 +13,7 @@ from pipeline._block import bounds
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.stages.block import Block, Examples, Numbers, joined
 from pipeline.stages.index import ENDLESS, Index
-from pipeline.stages.node import Node, OneForOne, OneInput, index_of, indexed, note_written, opened, total
+from pipeline.stages.node import Moves, Node, OneForOne, OneInput, index_of, indexed, note_written, opened, total
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stage, Stream, whole
 
@@ -261,6 +261,13 @@ class Enumerated(OneForOne):
 
     def state_at(self, place: int) -> Any:
         return [place // self.step, place]
+
+    def moved(self, state: Any, more: int, moves: Moves) -> Any:
+        if not moves.differs_below(self):
+            return super().moved(state, more, moves)
+        count, before = state
+        was, now = moves.hosts_below(self)
+        return [(whole(count) + more) * was // now, moves.moved(self.source, before, more)]
 
 
 def paired(numbers: Numbers, block: Block) -> Block:

@@ -11,7 +11,7 @@ from pipeline.errors import invalid
 from pipeline.nest import ListParts, TupleParts, is_nested, refuse_missing_in
 from pipeline.stages.block import Block, Columns, as_columns, flat
 from pipeline.stages.collate import bare, stacked
-from pipeline.stages.node import Node, OneInput, opened
+from pipeline.stages.node import Moves, Node, OneInput, opened
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Maker, Rest, Stream, Unit, whole
 
@@ -44,6 +44,10 @@ class Unbatch(OneInput):
     def stream(self, run: Run, state: Any = None) -> Stream:
         before, given = (None, 0) if state is None else state
         return Rest(Unbatching(opened(self.source, run, before), self.tensors), whole(given))
+
+    def moved(self, state: Any, more: int, moves: Moves) -> Any:
+        before, given = state
+        return [moves.moved(self.source, before), whole(given) + more]
 
 
 class Unbatching(Maker):

@@ -116,12 +116,12 @@ NO_NAME = "no file can have the name '\\ud800': it holds half a surrogate pair"
 CASES = [
     # Wrong kinds
     ("webdataset", "columns", [5], TypeError, "webdataset: columns must be a list of names, and has int 5"),
-    ("csv", "columns", [5], TypeError, "csv: table.csv: columns must be a list of names, and has int 5"),
+    ("csv", "columns", [5], TypeError, "csv: csv.csv: columns must be a list of names, and has int 5"),
     ("jsonl", "columns", [b"a"], TypeError, "jsonl: columns must be a list of names, and has bytes b'a'"),
     ("parquet", "columns", 5, TypeError, "parquet: columns must be a list of names, got int 5"),
     ("csv", "defaults", [], TypeError, "csv: defaults must be a dict of values by column, not []"),
     ("csv", "names", 5, TypeError, "csv: names must be a list of names, got int 5"),
-    ("csv", "dtypes", {"a": "no"}, TypeError, "csv: dtypes of column 'a' must be a dtype"),
+    ("csv", "dtypes", {"x": "no"}, TypeError, "csv: dtypes of column 'x' must be a dtype"),
     ("fixed_length", "dtype", 1.5, TypeError, "fixed_length: dtype must be a dtype, such as np.float32, got float 1.5"),
     (
         "image_folder",
@@ -226,7 +226,7 @@ CASES = [
     ("csv", "paths", "\ud800", InvalidArgumentError, f"csv: a path: {NO_NAME}"),
     ("csv", "na_value", "\ud800", InvalidArgumentError, f"csv: na_value: '\\ud800' {HALF}"),
     ("csv", "field_delim", "\ud800", InvalidArgumentError, f"csv: field_delim: '\\ud800' {HALF}"),
-    ("csv", "defaults", {"b": "\ud800"}, InvalidArgumentError, f"csv: defaults of column 'b': '\\ud800' {HALF}"),
+    ("csv", "defaults", {"y": "\ud800"}, InvalidArgumentError, f"csv: defaults of column 'y': '\\ud800' {HALF}"),
     ("decode_csv", "records", ["\ud800"], InvalidArgumentError, f"a CSV record or default: '\\ud800' {HALF}"),
     ("decode_csv", "records", "\ud800", InvalidArgumentError, f"decode_csv: records: '\\ud800' {HALF}"),
     ("decode_csv", "na_value", "\ud800", InvalidArgumentError, f"decode_csv: na_value: '\\ud800' {HALF}"),

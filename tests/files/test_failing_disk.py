@@ -1,6 +1,7 @@
 """A disk is full or broken at any call: errors name the file, no data is lost, and no partial data is accepted."""
 
 import contextlib
+import functools
 import gzip
 import io
 import itertools
@@ -8,7 +9,6 @@ import json
 import logging
 import os
 import shutil
-import tarfile
 import warnings
 import zlib
 from pathlib import Path
@@ -17,6 +17,7 @@ import failing_disk
 import numpy as np
 import pytest
 from failing_disk import READING, WRITING, failing
+from formats import FORMATS
 from helpers import plain
 
 import pipeline
@@ -391,70 +392,9 @@ def test_what_is_written(name, tmp_path):
 # Read files: each source, with one failing read -----------------------------------------------------------------------
 
 
-def text_file(path, count=400):
-    path.write_text("".join(f"{i},{'x' * 40}\n" for i in range(count)))
-    return path
-
-
-def gzipped(path):
-    packed = path.with_suffix(".gz")
-    packed.write_bytes(gzip.compress(text_file(path, 4000).read_bytes()))
-    return packed
-
-
-def tar_file(path):
-    with tarfile.open(path, "w") as archive:
-        for i in range(40):
-            member = tarfile.TarInfo(f"{i}.txt")
-            member.size = 3000
-            archive.addfile(member, io.BytesIO(b"%04d" % i * 750))
-    return path
-
-
-def records(path):
-    with pipeline.TFRecordWriter(path) as writer:
-        for i in range(40):
-            writer.write(b"%04d" % i * 2000)
-    return path
-
-
-def array(path):
-    np.save(path, np.arange(1 << 20).reshape(-1, 1024))
-    return path.with_suffix(".npy")
-
-
-def arrays(path):
-    np.savez(path, x=np.arange(30_000), y=np.ones((30_000, 2), np.float32))
-    return path.with_suffix(".npz")
-
-
-def objects(path):
-    path.write_text("".join(f'{{"a": {i}, "b": "{"y" * 40}"}}\n' for i in range(400)))
-    return path
-
-
-def database(path):
-    lmdb = pytest.importorskip("lmdb")
-    with lmdb.open(str(path), subdir=False) as environment, environment.begin(write=True) as transaction:
-        for i in range(400):
-            transaction.put(b"%04d" % i, b"v" * 500)
-    return path
-
-
-def token_file(path):
-    np.arange(50_000, dtype=np.uint16).tofile(path)
-    return path
-
-
-def parquet_file(path):
-    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
-    parquet.write_table(pyarrow.table({"x": range(4000), "s": ["z" * 30] * 4000}), path, row_group_size=1000)
-    return path
-
-
-def feather_file(path):
-    feather, pyarrow = pytest.importorskip("pyarrow.feather"), pytest.importorskip("pyarrow")
-    feather.write_feather(pyarrow.table({"x": range(4000)}), str(path), chunksize=1000)
+def written(name, path):
+    path = path.with_suffix(f".{FORMATS[name].ending}")
+    FORMATS[name].write(path, range(400))
     return path
 
 
@@ -466,26 +406,14 @@ def picture_folder(path):
     return path
 
 
-SOURCES = {
-    "text": (text_file, pipeline.text),
-    "text by index": (text_file, lambda path: pipeline.text(path, index=True, index_folder=path.parent)),
-    "text.gz": (gzipped, pipeline.text),
-    "csv": (text_file, lambda path: pipeline.csv(path, names=["n", "x"])),
-    "jsonl": (objects, pipeline.jsonl),
-    "jsonl by index": (objects, lambda path: pipeline.jsonl(path, index=True, index_folder=path.parent)),
-    "fixed_length": (token_file, lambda path: pipeline.fixed_length(path, 100)),
-    "tfrecord": (records, pipeline.tfrecord),
-    "tfrecord by index": (records, lambda path: pipeline.tfrecord(path, index=True, index_folder=path.parent)),
-    "webdataset": (tar_file, pipeline.webdataset),
-    "webdataset by index": (tar_file, lambda path: pipeline.webdataset(path, index=True, index_folder=path.parent)),
-    "npy": (array, pipeline.arrays),
-    "npz": (arrays, pipeline.npz),
-    "lmdb": (database, pipeline.lmdb),
-    "tokens": (token_file, lambda path: pipeline.tokens(path, 100, dtype="uint16")),
-    "parquet": (parquet_file, pipeline.parquet),
-    "feather": (feather_file, pipeline.feather),
+def by_index(read):
+    return lambda path: read(path, index=True, index_folder=path.parent)
+
+
+SOURCES = {name: (functools.partial(written, name), form.read) for name, form in FORMATS.items()} | {
     "image_folder": (picture_folder, pipeline.image_folder),
 }
+SOURCES |= {f"{name} by index": (SOURCES[name][0], by_index(form.read)) for name, form in FORMATS.items() if form.index}
 
 
 def try_reading(name, root):

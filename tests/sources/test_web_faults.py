@@ -1,14 +1,14 @@
 """Web servers and lines that fail at each request, for each format: the data is the same, or there is an error."""
 
 import contextlib
+import functools
 import gzip
 import hashlib
-import io
 import os
 import signal
-import tarfile
 import threading
 
+import formats
 import numpy as np
 import pytest
 from helpers import LIMIT, plain
@@ -16,7 +16,6 @@ from web import serving
 
 import pipeline
 from pipeline.files import ranges, remote
-from pipeline.files.tfrecord_writer import TFRecordWriter
 
 pytest.importorskip("fsspec")
 aiohttp = pytest.importorskip("aiohttp")
@@ -36,40 +35,6 @@ def _web(monkeypatch):
 # Files ----------------------------------------------------------------------------------------------------------------
 
 
-def lines(form, count=600):
-    rng = np.random.default_rng(1)
-    return "".join(form.format(i, "x" * int(rng.integers(60))) + "\n" for i in range(count)).encode()
-
-
-def tar(folder):
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w") as archive:
-        for i in range(25):
-            member = tarfile.TarInfo(f"{i}.bin")
-            member.size = 700
-            archive.addfile(member, io.BytesIO(bytes([i]) * 700))
-    return file.getvalue()
-
-
-def records(folder):
-    with TFRecordWriter(folder / "records") as writer:
-        for i in range(25):
-            writer.write(bytes([i]) * 1000)
-    return (folder / "records").read_bytes()
-
-
-def table(folder):
-    pyarrow = pytest.importorskip("pyarrow")
-    return pyarrow.table({"x": np.arange(3000), "y": np.random.default_rng(1).random(3000)})
-
-
-def parquet(folder):
-    from pyarrow import parquet
-
-    parquet.write_table(table(folder), folder / "parquet", row_group_size=600)
-    return (folder / "parquet").read_bytes()
-
-
 def large_parquet(folder):
     """Its index is in the last 64 KiB, and its rows are before them."""
     pyarrow, _ = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
@@ -78,31 +43,16 @@ def large_parquet(folder):
     return (folder / "parquet").read_bytes()
 
 
-def feather(folder):
-    from pyarrow import feather
-
-    feather.write_feather(table(folder), str(folder / "feather"), chunksize=600, compression="uncompressed")
-    return (folder / "feather").read_bytes()
-
-
-def saved(save, *args, **arrays):
-    file = io.BytesIO()
-    save(file, *args, **arrays)
-    return file.getvalue()
+def written(form, folder):
+    """Return the contents of a file of 30 KB."""
+    form.write(folder / "f", range(30 if form.ending == "tar" else 300))
+    return (folder / "f").read_bytes()
 
 
 FORMATS = {
-    "text": ("f.txt", pipeline.text, lambda _: lines("{} {}")),
-    "text.gz": ("f.txt.gz", pipeline.text, lambda _: gzip.compress(os.urandom(15_000).hex("\n", 20).encode())),
-    "csv": ("f.csv", pipeline.csv, lambda _: b"a,b\n" + lines("{},{}")),
-    "jsonl": ("f.jsonl", pipeline.jsonl, lambda _: lines('{{"a": {}, "b": "{}"}}')),
-    "fixed_length": ("f.bin", lambda url: pipeline.fixed_length(url, 100), lambda _: np.arange(2500).tobytes()),
-    "tfrecord": ("f.tfrecord", pipeline.tfrecord, records),
-    "webdataset": ("f.tar", pipeline.webdataset, tar),
-    "npy": ("f.npy", pipeline.arrays, lambda _: saved(np.save, np.arange(2500).reshape(50, 50))),
-    "npz": ("f.npz", pipeline.npz, lambda _: saved(np.savez, x=np.arange(1000), y=np.ones(2000))),
-    "parquet": ("f.parquet", pipeline.parquet, parquet),
-    "feather": ("f.feather", pipeline.feather, feather),
+    name: (f"f.{form.ending}", form.read, functools.partial(written, form))
+    for name, form in formats.FORMATS.items()
+    if form.web
 }
 
 

@@ -2,15 +2,14 @@
 
 import functools
 import inspect
-import io
 import itertools
-import tarfile
 import threading
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+from formats import FORMATS
 from mds_files import write_mds
 from steps import JOINING, STEPS
 
@@ -124,9 +123,22 @@ def _call(step):
     return functools.partial(step.before, rows()), step.arguments_for(rows())
 
 
+READ = {name: form for name, form in FORMATS.items() if form.source.__name__ == name}
+
+
+def _reading(name):
+    """Return a source's name and arguments; no arguments if its library is missing."""
+    form = READ[name]
+    if form.needs and not find_spec(form.needs):
+        return name, None
+    paths = next(iter(inspect.signature(form.source).parameters))
+    return name, {paths: f"{name}.{form.ending}", **form.options, **READING}
+
+
 # By name: a factory for the method's object, or None; and arguments, at least those without a default. None if the name
-# is not called. Methods that make a step have the arguments in `steps.py`, if there are no others here.
+# is not called. Steps and files have those in `steps.py` and `formats.py`, if there are no others here.
 CALLS = {f"Dataset.{each.name}": _call(each) for each in STEPS.values() if each.arguments and each.name not in JOINING}
+CALLS |= {name: (None, each) if each else None for name, each in map(_reading, READ)}
 CALLS |= {
     # Datasets and their sources
     "Dataset": None,  # not made by calling it
@@ -152,26 +164,15 @@ CALLS |= {
     "array_record": None,
     "arrow": (None, {"table": New(table), **READING}),
     "audio": None,
-    "csv": (None, {"paths": "table.csv", **READING}),
-    "feather": (None, {"paths": "table.feather", **READING}),
-    "fixed_length": (None, {"files": "lines.txt", "record_bytes": 2, **READING}),
     "grain": None,
     "huggingface": None,  # needs its library
     "image_folder": (None, {"root": "images", "decode": picture, **READING}),
-    "lmdb": (None, {"paths": "words.lmdb", **READING}) if find_spec("lmdb") else None,
     "mds": (None, {"folders": "shards", **READING}),
-    "npz": (None, {"paths": "0.npz", **READING}),
-    "jsonl": (None, {"paths": "lines.jsonl", **READING}),
     "lance": None,
-    "parquet": (None, {"paths": "table.parquet", **READING}),
-    "text": (None, {"paths": "lines.txt", **READING}),
     "tf_data": None,
-    "tfrecord": (None, {"files": "records", **READING}),
-    "tokens": (None, {"paths": "lines.txt", "length": 2, "dtype": "uint8", **READING}),
     "write_tokens": (None, {"path": "written.bin", "documents": [[1, 2]], "end": 3}),
     "video": None,
     "vortex": None,
-    "webdataset": (None, {"urls": "shard.tar", "columns": ["__key__", "cls"], **READING}),
     "processes": (None, {"count": 1}),
     "threads": (None, {"count": 1}),
     "save_state": (None, {"path": "state", "state": New(state)}),
@@ -295,29 +296,13 @@ CALLS |= {
 
 def write_files(folder):
     """Write the files for the calls."""
-    import pyarrow.feather
-    import pyarrow.parquet
-
+    for name, form in READ.items():
+        if CALLS[name] is not None:
+            form.write(Path(folder, f"{name}.{form.ending}"), range(3))
     Path(folder, "images", "cat").mkdir(parents=True)
     Path(folder, "images", "cat", "0.png").write_bytes(image.encode_png(PICTURE))
-    Path(folder, "table.csv").write_text("a,b\n1,x\n2,y\n")
     Path(folder, "lines.txt").write_text("ab\ncd\n")
-    Path(folder, "lines.jsonl").write_text('{"a": 1}\n{"a": 2}\n')
-    pyarrow.feather.write_feather(table(), Path(folder, "table.feather"))
-    pyarrow.parquet.write_table(table(), Path(folder, "table.parquet"))
-    with pipeline.TFRecordWriter(Path(folder, "records")) as written:
-        written.write(b"abc")
-    with tarfile.open(Path(folder, "shard.tar"), "w") as tar:
-        member = tarfile.TarInfo("cat.cls")
-        member.size = 1
-        tar.addfile(member, io.BytesIO(b"7"))
-    np.savez(Path(folder, "0.npz"), x=1)
     write_mds(Path(folder, "shards"), {"x": "int"}, [[{"x": 1}]])
-    if find_spec("lmdb"):
-        import lmdb
-
-        with lmdb.open(str(Path(folder, "words.lmdb"))) as database, database.begin(write=True) as transaction:
-            transaction.put(b"colour", b"red")
     pipeline.save_state(Path(folder, "saved"), state())
 
 

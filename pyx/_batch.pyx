@@ -449,6 +449,18 @@ cdef int check_length(int descriptor, Py_ssize_t size) except -1:
     return 0
 
 
+cdef extern from *:
+    """
+    #include <sys/mman.h>
+    #ifdef MADV_REMOVE
+    #define remove_pages(begin, size) madvise(begin, size, MADV_REMOVE)
+    #else
+    #define remove_pages(begin, size) 0
+    #endif
+    """
+    int remove_pages(void* begin, size_t size) nogil
+
+
 cdef class MappedMemory:
     """Memory shared with other processes, mapped from a file, or anonymous for descriptor -1.
 
@@ -485,3 +497,8 @@ cdef class MappedMemory:
 
     def __getbuffer__(self, Py_buffer* view, int flags):
         PyBuffer_FillInfo(view, self, self._begin, self._size, 0, flags)
+
+    def discard(self):
+        """Give its pages back to the system, on Linux. In all processes they are zeros until written again."""
+        with nogil:
+            remove_pages(self._begin, self._size)

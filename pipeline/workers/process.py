@@ -129,6 +129,7 @@ class Worker:
     Attributes:
         kind: The properties that must be equal for workers to replace each other.
         modules: User modules it has imported, with each file's modification time.
+        room: Bytes of unused shared memory it keeps while idle.
 
     Raises:
         EOFError, ConnectionError: The server that starts processes has ended; the next start begins another.
@@ -144,6 +145,7 @@ class Worker:
         self.page: Any = None
         self.kind: Any = None
         self.modules: dict[str, int] = {}
+        self.room = 0
         self._how = ""
         self._known: dict[bytes, int] = {}  # its functions in order of use, and their bytes
         self._forgotten: list[bytes] = []  # functions to forget
@@ -205,19 +207,25 @@ class Worker:
         if self._known.pop(digest, None) is not None:
             self._forgotten.append(digest)
 
-    def rest(self, seconds: float) -> bool:
-        """Tell it to release memory while idle; return whether it has.
+    @property
+    def size(self) -> int:
+        """Bytes of its shared memory, used or not."""
+        return self._reader.size
 
-        It ends after this many seconds without messages. A process stopped by SIGSTOP does not answer.
+    def rest(self, seconds: float, room_seconds: float) -> bool:
+        """Tell it to release memory while idle, except `room` for `room_seconds`; return whether it has.
+
+        It ends after `seconds` without messages. A process stopped by SIGSTOP does not answer.
         """
         while sum(self._known.values()) > KEPT_BYTES:
             self.forget(next(iter(self._known)))
         forgotten, self._forgotten = self._forgotten, []
         try:
-            self._line.send(pickle.dumps(Rest(self._reader.freed(), forgotten, seconds)))
+            rest = Rest(self._reader.freed(), forgotten, self.room, room_seconds, seconds)
+            self._line.send(pickle.dumps(rest))
             if not self._line.comes(GRACE):
                 return False
-            self.result(self._line.receive())
+            self.room = self.result(self._line.receive())
         except (EOFError, OSError):
             return False
         return True

@@ -15,7 +15,7 @@ import pickle
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,12 +41,36 @@ class Reply(NamedTuple):
     Attributes:
         stream: The pickled result, or its segment and size.
         buffers: The segments and sizes of its arrays.
-        given_up: Segments no longer used by the worker.
+        given_up: Segments released by the worker.
     """
 
     stream: bytes | tuple[int, int]
     buffers: list[tuple[int, int]]
     given_up: list[int]
+
+
+class Freed(NamedTuple):
+    """Segments of collected arrays.
+
+    Attributes:
+        unused: To be used again.
+        forked: Not to be used again, because a forked process may still have the arrays.
+    """
+
+    unused: list[int]
+    forked: list[int]
+
+
+_era = object()  # replaced by each fork
+
+
+def _forking() -> None:
+    global _era
+    _era = object()
+
+
+# Before: for arrays made earlier. After: for arrays made by other threads in between.
+os.register_at_fork(before=_forking, after_in_parent=_forking)
 
 
 class SharedSegment:
@@ -121,15 +145,32 @@ class Writer:
             return np.empty(shape, dtype)
         return np.ndarray(shape, dtype, buffer=self._take(size).memory)
 
-    def take_back(self, numbers: Iterable[int]) -> None:
-        """Reuse these segments, because they are unused now."""
-        for number in numbers:
+    def take_back(self, freed: Freed) -> None:
+        """Reuse or release these segments."""
+        for number in freed.unused:
             self._free[number] = self._lent.pop(number)
+        for number in freed.forked:
+            del self._lent[number]
 
-    def give_up(self) -> None:
-        """Release unused segments."""
-        self._given_up.extend(self._free)
-        self._free.clear()
+    def give_up(self, room: int) -> int:
+        """Release segments until at most `room` bytes in unused ones are left; return these bytes.
+
+        Segments in use then belong to their arrays only, and unused ones are released in the order of their use.
+        """
+        self._given_up.extend(self._lent)
+        self._lent.clear()
+        left = sum(len(each.memory) for each in self._free.values())
+        for number in list(self._free):
+            if left <= room:
+                break
+            left -= len(self._free.pop(number).memory)
+            self._given_up.append(number)
+        return left
+
+    def discard(self) -> None:
+        """Give the pages of unused segments back to the system. The segments stay usable."""
+        for segment in self._free.values():
+            segment.memory.discard()
 
     def reply(self, result: Any) -> bytes:
         """Return the message for a result.
@@ -163,7 +204,7 @@ class Writer:
 
     def _take(self, size: int) -> SharedSegment:
         """Return a segment for the current result, and replace one that is too small."""
-        fitting = [each for each in self._free.values() if len(each.memory) >= size]
+        fitting = [each for each in self._free.values() if size <= len(each.memory) <= 8 * size]
         if fitting:
             segment = self._free.pop(min(fitting, key=lambda each: len(each.memory)).number)
         else:
@@ -197,12 +238,17 @@ class Reader:
     def __init__(self) -> None:
         self._count = 0
         self._memories: dict[int, Any] = {}
-        self._freed: collections.deque[int] = collections.deque()
+        self._freed: collections.deque[tuple[int, object]] = collections.deque()  # with the eras of their arrays
 
     def add(self, descriptor: int) -> None:
         """Map a new segment. The caller closes the descriptor."""
         self._memories[self._count] = Memory(descriptor, os.fstat(descriptor).st_size)
         self._count += 1
+
+    @property
+    def size(self) -> int:
+        """Bytes in all segments."""
+        return sum(map(len, self._memories.values()))
 
     def page(self) -> Any:
         """The first segment as numbers: a page with the worker's current item."""
@@ -220,11 +266,20 @@ class Reader:
         stream: Any = reply.stream if isinstance(reply.stream, bytes) else self._lend(*reply.stream)
         return pickle.loads(stream, buffers=buffers)
 
-    def freed(self) -> list[int]:
+    def freed(self) -> Freed:
         """Return the segments of arrays collected since the last call."""
-        return [self._freed.popleft() for _ in range(len(self._freed))]
+        freed = Freed([], [])
+        for number, era in [self._freed.popleft() for _ in range(len(self._freed))]:
+            if number not in self._memories:  # given up
+                continue
+            if era is _era:
+                freed.unused.append(number)
+            else:
+                freed.forked.append(number)
+                del self._memories[number]
+        return freed
 
     def _lend(self, number: int, size: int) -> NDArray[np.uint8]:
         lent = np.ndarray(size, np.uint8, buffer=self._memories[number])
-        weakref.finalize(lent, self._freed.append, number).atexit = False
+        weakref.finalize(lent, self._freed.append, (number, _era)).atexit = False
         return lent

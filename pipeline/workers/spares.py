@@ -19,6 +19,10 @@ from pipeline.workers.server import Forked, descriptors
 # Seconds to keep an idle worker.
 KEPT = 60.0
 
+# Bytes of unused shared memory for all idle workers together, and the seconds to keep it: fresh pages cost more than
+# the copy of an array (`make bench-transport`). Only Linux takes pages back from a mapped file.
+ROOM, ROOM_KEPT = 256 << 20 if hasattr(os, "memfd_create") else 0, 10.0
+
 
 class ProcessKind(NamedTuple):
     """The properties that must be equal for two workers to replace each other.
@@ -111,7 +115,7 @@ def _folder() -> str:
 
 _lock = Lock()
 _spares: list[Worker] = []
-_keeping: list[threading.Thread] = []  # threads in `keep`
+_keeping: dict[threading.Thread, Worker] = {}  # in `keep`
 
 
 def keep(worker: Worker) -> None:
@@ -122,16 +126,19 @@ def keep(worker: Worker) -> None:
     if worker.kind.method == "fork":
         worker.end()
         return
-    _keeping.append(threading.current_thread())
+    with _lock:
+        others = sum(each.room for each in (*_spares, *_keeping.values()))
+        worker.room = min(worker.size, max(0, ROOM - others))
+        _keeping[threading.current_thread()] = worker
     try:
-        if not worker.rest(KEPT):
+        if not worker.rest(KEPT, ROOM_KEPT):
             worker.end()
             return
         with _lock:
             _spares.append(worker)
         _drop_dead()
     finally:
-        _keeping.remove(threading.current_thread())
+        del _keeping[threading.current_thread()]
 
 
 def _take(kind: ProcessKind, mine: dict[str, int]) -> Worker | None:

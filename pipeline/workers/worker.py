@@ -18,7 +18,7 @@ from pipeline.memory import keep_pages
 from pipeline.workers.chunks import FailedItem, here
 from pipeline.workers.line import Line
 from pipeline.workers.long_lists import loaded
-from pipeline.workers.shared import Writer
+from pipeline.workers.shared import Freed, Writer
 from pipeline.workers.thread_limits import one_thread_each
 
 # Indices into the page shared by a worker and its parent process.
@@ -32,14 +32,14 @@ class Task(NamedTuple):
         function: The function's digest.
         defined: True if the pickled function follows as a message of its own; the worker lacks it.
         arguments: Pickled arguments.
-        freed: Unused segments.
+        freed: Segments of collected arrays.
         forgotten: Digests of functions to forget first.
     """
 
     function: bytes
     defined: bool
     arguments: bytes
-    freed: list[int]
+    freed: Freed
     forgotten: list[bytes]
 
 
@@ -47,13 +47,17 @@ class Rest(NamedTuple):
     """A request to an idle worker.
 
     Attributes:
-        freed: Unused segments.
+        freed: Segments of collected arrays.
         forgotten: Digests of functions to forget.
+        room: Bytes of unused segments to keep.
+        room_seconds: Seconds to keep them.
         seconds: Seconds to wait for other work before ending.
     """
 
-    freed: list[int]
+    freed: Freed
     forgotten: list[bytes]
+    room: int
+    room_seconds: float
     seconds: float
 
 
@@ -108,9 +112,8 @@ def _serve(end: socket.socket, setup: bytes | None) -> None:
             del functions[each]
         if isinstance(task, Rest):
             writer.take_back(task.freed)
-            writer.give_up()
-            line.send(writer.reply(None))
-            if not line.comes(task.seconds):
+            line.send(writer.reply(writer.give_up(task.room)))
+            if not _waits(line, writer, task):
                 return
             continue
         page[ITEM] = 0
@@ -118,6 +121,15 @@ def _serve(end: socket.socket, setup: bytes | None) -> None:
         writer.take_back(task.freed)
         definition = line.receive() if task.defined else None
         _answer(line, writer, functions, task, definition)
+
+
+def _waits(line: Line, writer: Writer, rest: Rest) -> bool:
+    """Wait for other work; return whether there is any."""
+    first = min(rest.room_seconds, rest.seconds)
+    if line.comes(first):
+        return True
+    writer.discard()
+    return line.comes(rest.seconds - first)
 
 
 def _answer(

@@ -285,7 +285,7 @@ def _add_feed_options(feed: argparse.ArgumentParser) -> None:
         feed.add_argument(option, type=int, default=default, metavar="N", help=text + shown)
 
     feed.add_argument(
-        "files", nargs="+", metavar="FILE", help="a file, URL or pattern, or a folder for all files in it"
+        "files", nargs="+", metavar="FILE", help="a file, URL or pattern; a folder for all files in it; - for stdin"
     )
     feed.add_argument(
         "--format", metavar="FORMAT", help=f"{HELP}; default: by the first bytes and the names of the files"

@@ -72,7 +72,7 @@ _PACKED_ENDINGS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst"}
 
 
 def files_of(given: Sequence[str]) -> list[str]:
-    """Return the given files: patterns are expanded, and a folder stands for the files in and below it.
+    """Return the given files: patterns are expanded, a folder stands for the files in and below it, "-" for stdin.
 
     Names that begin with a dot or an underscore, such as `_SUCCESS`, are left out of folders.
 
@@ -82,7 +82,7 @@ def files_of(given: Sequence[str]) -> list[str]:
     """
     files = []
     for name in given:
-        for path in expanded(name, "feed"):
+        for path in expanded("/dev/stdin" if name == "-" else name, "feed"):
             if "://" in path or not os.path.isdir(path):
                 files.append(path)
                 continue

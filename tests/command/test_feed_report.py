@@ -11,6 +11,7 @@ from pipeline.reports.model import Edge, Stage, Tank, Verdict
 from pipeline.reports.report import Report as Run
 
 AS_FAST = "This is about as fast as one thread reads these files."
+NO_SHUFFLE = "If the examples are in random order already, try --no-shuffle"
 FEWER = "In a program, `pipeline.csv(..., columns=[...])` reads fewer columns."
 STATS = QueueStats(100, 0, True, 7, 7, 9, 0, 0, 0.0, 0.0, 0.0, 0.0, 10.0, 0, 0)
 
@@ -204,7 +205,7 @@ def test_busy_threads_that_fill_the_buffer(examples):
 @pytest.mark.parametrize(
     ("name", "words", "advice"),
     [
-        ("shuffle(1,152)", "shuffle", "If the examples are in random order already, try --no-shuffle."),
+        ("shuffle(1,152)", "shuffle", f"{NO_SHUFFLE}: up to 2 times as fast."),
         ("batch(128)", "batch(128)", AS_FAST),
     ],
 )
@@ -232,14 +233,12 @@ def steps(*shares):
 
 @pytest.mark.parametrize("kind", ["source", "step"])
 def test_two_steps_share_a_thread(kind):
-    """The longest is named, and nothing promised: the other one's share says little about the run without it."""
+    """The longest is named, and not much promised: the other one's share says little about the run without it."""
     made = report(kind, text="No step stands out. This is about as fast as one thread reads this file.")
     got = made._replace(run=replace(steps(0.44, 0.43), verdicts=made.run.verdicts)).bottleneck()
     assert got["text"] == (f"Bottleneck: `csv` (44% of the time). {FEWER}")
     got = made._replace(run=replace(steps(0.43, 0.44), verdicts=made.run.verdicts)).bottleneck()
-    assert got["text"] == (
-        "Bottleneck: `shuffle` (44% of the time). If the examples are in random order already, try --no-shuffle."
-    )
+    assert got["text"] == (f"Bottleneck: `shuffle` (44% of the time). {NO_SHUFFLE}: up to 4 times as fast.")
 
 
 def test_small_batches_are_not_the_cause_where_they_take_long():
@@ -250,7 +249,7 @@ def test_small_batches_are_not_the_cause_where_they_take_long():
     got = made._replace(run=replace(steps(0.44, 0.43), verdicts=(verdict,))).bottleneck()
     assert got["text"] == f"Bottleneck: `csv` (44% of the time). {FEWER}"
     got = made._replace(run=replace(steps(0.43, 0.44), verdicts=(verdict,))).bottleneck()
-    assert (got["knob"], got["gain"]) == ("--no-shuffle", None)
+    assert (got["knob"], got["gain"], got["least"]) == ("--no-shuffle", 4.0, 1.0)
 
 
 def test_a_run_that_ends_while_the_buffer_is_filled():
@@ -314,7 +313,7 @@ def test_nothing_came_through():
     assert report(verdicts=()).bottleneck()["kind"] == "start"
     empty = report(examples=0, seconds=0.0, bytes=0)
     assert empty.to_dict()["examples_per_s"] == 0
-    assert "0 examples" in empty.to_text()
+    assert empty._replace(columns={}).to_text().startswith("0 examples in 100 batches, 0 B, ")
 
 
 def test_text():

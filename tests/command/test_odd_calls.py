@@ -206,9 +206,10 @@ def test_a_byte_order_mark(capsys, tmp_path, options):
 
 def test_a_byte_order_mark_in_a_pipe(tmp_path):
     (tmp_path / "a").write_bytes(b"\xef\xbb\xbf1,2\r\n3,4\r\n")
-    status, out, err = command("feed", "/dev/stdin", shell=f"< {tmp_path / 'a'}")
-    assert (status, err) == (0, "")
-    assert out.startswith("2 examples (2 int64) in 1 batch, ")
+    for name in "/dev/stdin", "-":
+        status, out, err = command("feed", name, shell=f"< {tmp_path / 'a'}")
+        assert (status, err) == (0, "")
+        assert out.startswith("2 examples (2 int64) in 1 batch, ")
 
 
 def test_a_first_line_that_ends_within_quotes(capsys, tmp_path):

@@ -134,6 +134,7 @@ def fast(batch_size, microseconds, form="csv", text="Bottleneck: `csv` (30% of t
         (4, 73, "images", ""),
         (128, 2421, "csv", ""),
         (4, 10_000, "csv", ""),
+        (512, 213, "csv", ""),
         (1024, 277, "csv", ""),
     ],
 )

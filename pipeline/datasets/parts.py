@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import types
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.diagnostics import live
@@ -16,6 +16,10 @@ from pipeline.stages.node import Node
 from pipeline.stages.run import Measured
 
 _LAMBDA = "<lambda>"
+_PARSERS = ("loads", "parse_single_example")
+_FEWER_FILES = "Fewer, larger files would be read faster"
+_SMALL = 8e3  # bytes: opening a smaller file takes about as long as reading it
+_SAMPLE = 4  # files
 _OF_CSV = (".csv", ".tsv")  # in the names of CSV files
 
 
@@ -91,6 +95,21 @@ def _visit(
     return [own.number]
 
 
+def _are_small(files: Sequence[str]) -> bool:
+    """Return whether opening the files takes about as long as reading them, by the sizes of the first few."""
+    few = files[:_SAMPLE]
+    try:
+        return len(files) > _SAMPLE and sum(map(os.path.getsize, few)) < _SMALL * len(few)
+    except OSError:  # they are remote, or have gone
+        return False
+
+
+def _parser_in(label: str, function: Any) -> str:
+    """Return the parser that a function is or calls, if a source has a faster one; else ""."""
+    called = function.__code__.co_names if isinstance(function, types.FunctionType) else ()
+    return next((each for each in _PARSERS if each in called or label.endswith(each)), "")
+
+
 def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], workers: int) -> PartFacts:
     """Return a step's facts for reports."""
     meter, ahead, executor = own.meter, own.ahead, own.workers
@@ -99,9 +118,11 @@ def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], w
         settings["source"] = node.kind
         files = node.files()
         settings["reads_files"] = len(files) > 0
+        settings["lighter"] = _FEWER_FILES if node.joins_files and _are_small(files) else node.lighter
         settings["csv_lines"] = node.kind == "text" and any(each in name for name in files[:1] for each in _OF_CSV)
     if node.functions():
         settings["functions"] = True
+        settings["parses"] = _parser_in(own.label, node.functions()[0])
     if node.kind == "batch" and node.functions():
         settings["collate"] = getattr(node.functions()[0], "__name__", "f").replace("<lambda>", "f")
     if own.objects:

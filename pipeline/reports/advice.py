@@ -31,7 +31,7 @@ from pipeline.reports.facts import (
 from pipeline.reports.model import Stage
 from pipeline.reports.offers import LEAST, WORTH, Offer, figure, more_workers, sending
 from pipeline.reports.report import Report
-from pipeline.reports.short_calls import Change, for_all, for_call
+from pipeline.reports.short_calls import Change, by_source, for_all, for_call
 from pipeline.reports.twins import with_number
 
 OFTEN = 0.2  # share of the time
@@ -101,6 +101,8 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
     does_what = _does_both(cpu / share) if mixed else does
     files = slow.kind == "source" and not can_move(slow)  # a call's duration helps with functions
     cause = _cause(thread, slow, mine, does_what or brief if files else brief or does_what)
+    if change := by_source(report, slow):
+        return _of_change(slow, cause, change)
     least, ahead = _by_prefetch(report, thread, consumer)
     if brief and (calls(slow) or can_move(slow)) and not (mine > MOSTLY and ahead > WORTH):
         return _of_change(slow, cause, for_call(report, slow, thread, needed(thread, behind, consumer, slow)))
@@ -118,8 +120,7 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
     if slow.kind == "function" and sending(report, slow) > OFTEN:
         why = "processes would not help, as its examples consist of many Python objects, which take long to send"
         return Remedy(slow, slow.kind, cause, "To go faster, pass and return arrays", why=why)
-    compiled = not (calls(slow) or can_move(slow))
-    sure = compiled and (slow.kind == "step" or does != UNKNOWN)
+    sure = not can_move(slow) and (slow.kind == "source" or not calls(slow))  # reading less helps in any case
     return Remedy(slow, slow.kind, cause, _as_it_is(slow, does), sure=sure)
 
 
@@ -162,9 +163,7 @@ def _as_it_is(slow: Stage, does: str) -> str:
     if slow.kind == "source" and not can_move(slow):
         if does == WAITS:
             return "Faster storage or a local copy of its files would help"
-        if slow.settings.get("source") in ("csv", "jsonl"):
-            return "Try Parquet: `pipeline.parquet(path)`"
-        return "It would help to read less, such as fewer columns"
+        return str(slow.settings.get("lighter", LESS_WORK))
     if calls(slow) or can_move(slow):
         return LESS_WORK
     if slow.settings.get("call") == "unbatch":

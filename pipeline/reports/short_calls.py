@@ -46,6 +46,19 @@ def for_call(report: Report, slow: Stage, thread: Thread, limit: float | None) -
     return _whole_batches(report, slow, thread, limit)
 
 
+def by_source(report: Report, slow: Stage) -> Change | None:
+    """Return the change if the source can parse Examples instead of a function, many times as fast; else None."""
+    if slow.settings.get("parses") and _parses(report, "parse_single_example", "tfrecord"):
+        return Change(f"Let the source parse them instead of `{slow.name}`: `pipeline.tfrecord(paths, features)`")
+    return None
+
+
+def _parses(report: Report, parser: str, source: str) -> bool:
+    """Return whether a function calls this parser for examples from this kind of source."""
+    parses = any(each.settings.get("parses") == parser for each in report.stages)
+    return parses and any(each.settings.get("source") == source for each in report.stages)
+
+
 def _by_csv(report: Report, thread: Thread) -> Change:
     """Return the change to read columns; the loop takes its time as before."""
     loop = max(each.busy or 0.0 for each in report.stages if each.kind == "loop")
@@ -78,12 +91,12 @@ def _batch_size(thread: Thread) -> int:
 
 def _whole_batches(report: Report, slow: Stage, thread: Thread, limit: float | None) -> Change:
     """Return the change to call a function once per batch."""
+    if _parses(report, "loads", "text"):
+        return Change("Read the file with `pipeline.jsonl(path)`")
     name = "f" if slow.name.startswith("<") else slow.name
     batch = thread.step("batch")
     size = "batch(n)" if batch is None else batch.name
     if any(each.settings.get("source") == "text" for each in report.stages):
-        if any(each.name.endswith("loads") for each in report.stages):
-            return Change("Read the file with `pipeline.jsonl(path)`")
         listed = "batch(64, collate=list)" if batch is None else f"{size.removesuffix(')')}, collate=list)"
         return Change(f"To go faster, do more per call, such as `.{listed}.map_batches({name})`")
     workers = ""

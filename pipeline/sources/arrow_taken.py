@@ -66,6 +66,7 @@ class TakenRows(Table):
     """
 
     most = MANY
+    lighter = "Read fewer columns (`columns=[...]`)"
     ahead = True
 
     def __init__(self, kind: str, where: str, schema: Any, choice: Choice) -> None:

@@ -185,6 +185,7 @@ class _Rows(Parts):
     """The rows of all files. The first file with rows decides the columns."""
 
     kind = "csv"
+    lighter = "Try Parquet: `pipeline.parquet(path)`"
     unit = "files"
     most = MANY
 

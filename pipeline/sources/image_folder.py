@@ -104,6 +104,8 @@ class _Images(Table):
 
     def __init__(self, root: str, decode: Callable[[bytes], Any] | None, allow_empty: bool) -> None:
         self._decode = decode
+        if decode is not None:
+            self.lighter = "Pass `decode=None`, and decode in `.map(..., workers=n)`"
         if "://" not in root and not os.path.exists(root):
             raise no_such_file(root)
         found = _found(root)

@@ -108,6 +108,7 @@ def jsonl(
 
 class _Objects(IndexedParts):
     kind = "jsonl"
+    lighter = "Try Parquet: `pipeline.parquet(path)`"
     unit = "files"
     most = MANY
     one_by_one = True

@@ -139,6 +139,7 @@ class _Layout:
 
 class _Samples(FileTable):
     kind = "mds"
+    lighter = "Read fewer columns (`columns=[...]`)"
     one_by_one = True
 
     def __init__(

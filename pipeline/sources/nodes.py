@@ -44,12 +44,14 @@ class Rows:
         unit: Name for the rows, groups or parts, in the plural.
         most: Number of rows to request at once.
         one_by_one: True if examples are made one at a time, so they may differ in shape.
+        lighter: See `Node.lighter`.
     """
 
     kind: str
     unit: str = "rows"
     most: int = _MOST
     one_by_one = False
+    lighter = Node.lighter
 
     def facts(self) -> dict[str, Any]:
         """Return the identity of the rows, as plain data."""
@@ -282,7 +284,7 @@ class OfTable(OfSource):
         super().__init__(table.kind, facts, order)
         self.table = table
         self.indexed = table.sizes is None
-        self.takes_workers = table.takes_workers
+        self.takes_workers, self.lighter = table.takes_workers, table.lighter
         self._fetch = table.fetch(self)
 
     @property
@@ -481,13 +483,15 @@ class OfParts(OfSource):
         errors: `on_error` and `max_errors`: the policy for a failing part, if later parts are readable.
     """
 
+    joins_files = True
+
     def __init__(self, parts: Parts, order: Any, stream: type[PartsStream]) -> None:
         self._names: Callable[[], dict[str, Any]] = dict
         if parts.of_files:
             self._names = Once(_NamesOf(parts.names))
         super().__init__(parts.kind, _FactsOf(parts, self._names), order)
         self.parts, self._stream = parts, stream
-        self.takes_index = parts.takes_index
+        self.takes_index, self.lighter = parts.takes_index, parts.lighter
         self.errors: tuple[str, int | None] = ("raise", None)
 
     @property

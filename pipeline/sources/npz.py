@@ -73,6 +73,7 @@ def npz(
 
 
 class _Files(FileTable):
+    lighter = "Read only the arrays you need (`keys=[...]`), or save them without compression (`np.savez`)"
     kind = "npz"
     unit = "files"
     most = 32  # file sizes are unknown

@@ -198,6 +198,7 @@ class TableFiles(Table):
     """
 
     most = MANY
+    lighter = "Read fewer columns (`columns=[...]`)"
     ahead = True
 
     def __init__(

@@ -144,6 +144,7 @@ class _Shards(IndexedParts):
     joins = False  # neighbours with one key would be one sample
     kind = "webdataset"
     unit = "shards"
+    lighter = 'Leave decoding to `.map(..., workers=n)`, with `decoders={"jpg": bytes}` and the like'
     most = _SAMPLES
     one_by_one = True
 

@@ -65,6 +65,8 @@ class Node:
         summed: The number of batchings after `checksum`; None without a checksum.
         takes_workers: The function to call for this source with `workers=`; "" for all other nodes.
         takes_index: True for a stream that would be indexed with `index=True`.
+        joins_files: True for a source whose examples could as well be in fewer files.
+        lighter: The advice if this source has too much to do, as a sentence without its full stop.
 
     Attributes for steps after others, such as choices, loads of states and warnings:
         keeps_elements: True if its elements are its input's, perhaps fewer, repeated or in another order.
@@ -92,6 +94,8 @@ class Node:
     summed: int | None = None
     takes_workers: str = ""
     takes_index: bool = False
+    joins_files: ClassVar[bool] = False
+    lighter: str = "To go faster, read less per example"
     _written: Node | None = None
 
     keeps_elements: ClassVar[bool] = False

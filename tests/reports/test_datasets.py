@@ -234,6 +234,54 @@ def test_a_slow_first_call_is_left_out(workers):
     assert report.stages[-1].age_s == report.seconds
 
 
+def loaded(line):
+    return json.loads(line)
+
+
+def parsed(record):
+    return pipeline.parse_single_example(record, {"x": pipeline.FixedLenFeature([], np.int64)})["x"]
+
+
+def settings_of(data, stage=0):
+    """Return a stage's settings after the first element."""
+    with iter(data) as elements:
+        next(elements)
+        return elements.report().stages[stage].settings
+
+
+def test_a_source_says_how_to_read_less(tmp_path):
+    """Not all sources have columns."""
+    (tmp_path / "one.csv").write_text("1,2\n")
+    np.savez(tmp_path / "one.npz", x=np.arange(3))
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat" / "one.jpg").write_bytes(b"1")
+    for i in range(9):
+        (tmp_path / f"many{i}.csv").write_text("1,2\n")
+    found = {
+        "csv": pipeline.csv(tmp_path / "one.csv", names=["a", "b"]),
+        "many": pipeline.csv(str(tmp_path / "many*.csv"), names=["a", "b"]),
+        "npz": pipeline.npz(tmp_path / "one.npz"),
+        "bytes": pipeline.image_folder(tmp_path, decode=None),
+        "images": pipeline.image_folder(tmp_path, decode=len),
+        "arrays": pipeline.arrays(np.arange(3)),
+    }
+    found = {name: settings_of(data)["lighter"] for name, data in found.items()}
+    assert found["csv"] == "Try Parquet: `pipeline.parquet(path)`"
+    assert found["many"].startswith("Fewer, larger files")
+    assert "`keys=[...]`" in found["npz"]
+    assert "decode=None" in found["images"]
+    assert found["bytes"] == found["arrays"] == "To go faster, read less per example"
+
+
+@pytest.mark.parametrize(
+    ("function", "parser"),
+    [(json.loads, "loads"), (loaded, "loads"), (parsed, "parse_single_example"), (len, "")],
+)
+def test_a_function_that_parses_what_a_source_can(function, parser):
+    example = bytes.fromhex("0a0c0a0a0a017812051a030a0108") if function is parsed else b"[1]"
+    assert settings_of(pipeline.dataset([example]).map(function), 1)["parses"] == parser
+
+
 def test_several_inputs():
     one, other = pipeline.dataset(numbers), pipeline.dataset([1, 2, 3]).map(doubled)
     with iter(pipeline.mix([one, other], seed=1).batch(2)) as batches:

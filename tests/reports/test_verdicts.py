@@ -226,16 +226,23 @@ def test_many_short_steps():
 
 
 @pytest.mark.parametrize(
-    ("name", "advice"),
+    ("parses", "advice"),
     [
         ("loads", "Read the file with `pipeline.jsonl(path)`."),
-        ("words", "To go faster, do more per call, such as `.batch(8, collate=list).map_batches(words)`."),
+        ("", "To go faster, do more per call, such as `.batch(8, collate=list).map_batches(words)`."),
     ],
 )
-def test_short_functions_of_text_are_not_written_in_numpy(name, advice):
+def test_short_functions_of_text_are_not_written_in_numpy(parses, advice):
     lines = replace(part(1, "text", 0.1, "source", settings={"source": "text"}), rate=1e5)
     batch = part(3, "batch(8)", 0.1, "step", settings={"call": "batch"})
-    assert verdict(lines, part(2, name, 0.7), batch, waits_in=0.9).advice == advice
+    assert verdict(lines, part(2, "words", 0.7, settings={"parses": parses}), batch, waits_in=0.9).advice == advice
+
+
+@pytest.mark.parametrize("rate", [1e5, 1e3])
+def test_examples_are_parsed_by_the_source(rate):
+    records = replace(part(1, "tfrecord", 0.1, "source", settings={"source": "tfrecord"}), rate=rate)
+    got = verdict(records, part(2, "decode", 0.8, settings={"parses": "parse_single_example"}), waits_in=0.9)
+    assert got.advice == "Let the source parse them instead of `decode`: `pipeline.tfrecord(paths, features)`."
 
 
 @pytest.mark.parametrize(("lock", "how"), [(0.1, ", waiting for I/O"), (0.95, "")])
@@ -247,7 +254,10 @@ def test_a_source_that_may_wait_for_the_lock_does_not_wait_for_io(lock, how):
 
 def test_json_lines_beside_a_function_that_takes_longer():
     lines = replace(part(1, "text", 0.05, "source", settings={"source": "text"}), rate=1e5)
-    loads, label = (replace(each, rate=1e5) for each in (part(2, "loads", 0.31), part(3, "label", 0.33)))
+    loads, label = (
+        replace(each, rate=1e5)
+        for each in (part(2, "fields", 0.31, settings={"parses": "loads"}), part(3, "label", 0.33))
+    )
     batch = part(4, "batch(8)", 0.25, "step", settings={"call": "batch"})
     got = verdict(lines, loads, replace(label, settings={**label.settings, "call": "map"}), batch, waits_in=0.94)
     assert got.advice == "Read the file with `pipeline.jsonl(path)`."
@@ -478,12 +488,12 @@ def test_a_source_behind_prefetch():
     ("wanted", "said"),
     [
         (0.1, "waiting for I/O). Faster storage or a local copy of its files would help."),
-        (1.0, "computing). Try Parquet: `pipeline.parquet(path)`."),
+        (1.0, "computing). Try Parquet."),
     ],
     ids=["waits", "computes"],
 )
 def test_a_source_of_files(wanted, said):
-    given = part(1, "csv", 0.95, "source", settings={"source": "csv"})
+    given = part(1, "csv", 0.95, "source", settings={"source": "csv", "lighter": "Try Parquet"})
     got = verdict(given, prefetch(2, waits_in=0.95, wanted=wanted), waits_in=0.95)
     assert (got.kind, got.stage, got.knob) == ("source", 1, None)
     assert got.text.endswith(said)
@@ -671,9 +681,9 @@ def test_threads_that_waited_for_processors_promise_no_least_gain():
 
 
 def test_a_source_of_text_that_computes():
-    given = part(1, "jsonl", 0.95, "source", settings={"source": "jsonl"})
+    given = part(1, "jsonl", 0.95, "source", settings={"source": "jsonl", "lighter": "Try Parquet"})
     got = verdict(given, prefetch(2, waits_in=0.95, wanted=1.0), waits_in=0.95)
-    assert got.advice == "Try Parquet: `pipeline.parquet(path)`."
+    assert got.advice == "Try Parquet."
 
 
 def test_a_function_of_whole_batches_is_not_told_to_become_one():

@@ -36,7 +36,7 @@ cdef class Meter:
     Thread safety: every method may be called from every thread.
     """
 
-    cdef atomic[int64_t] _elements, _made, _own, _away, _total, _worked, _cpu, _delayed
+    cdef atomic[int64_t] _elements, _made, _own, _away, _total, _longest, _worked, _cpu, _delayed
     cdef object _told
 
     def __init__(self, told=None):
@@ -71,7 +71,13 @@ cdef class Meter:
         else:
             self._own.fetch_add(spent - inner, memory_order_relaxed)
         self._total.fetch_add(spent, memory_order_relaxed)
+        if spent > self._longest.load(memory_order_relaxed):
+            self._longest.store(spent, memory_order_relaxed)
         inner = outer + spent
+
+    def forget_longest(self):
+        """Measure the longest call anew, such as after the first element."""
+        self._longest.store(0, memory_order_relaxed)
 
     def take_over(self, Meter other not None, double seconds, Py_ssize_t elements):
         """Count elements, and seconds already counted by another meter."""
@@ -104,6 +110,11 @@ cdef class Meter:
     def total(self):
         """Seconds that consumers waited for elements, no matter which thread made them."""
         return 1e-9 * self._total.load(memory_order_relaxed)
+
+    @property
+    def longest(self):
+        """Seconds of the longest call, with its inputs."""
+        return 1e-9 * self._longest.load(memory_order_relaxed)
 
     @property
     def worked(self):

@@ -321,6 +321,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
         times = self._times
         times.first_at = time.monotonic()
         if times.begun_at is not None and times.first_at - times.begun_at >= NOTICED:
+            for each in self._measured.values():
+                each.meter.forget_longest()
             self._first = without_threads(self._facts())._replace(taken=(1, waited))
 
     def _wait(self, stream: Stream, timeout: float | None) -> bool:

@@ -113,7 +113,12 @@ def _parser_in(label: str, function: Any) -> str:
 def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], workers: int) -> PartFacts:
     """Return a step's facts for reports."""
     meter, ahead, executor = own.meter, own.ahead, own.workers
-    settings: dict[str, Any] = {"in_workers": executor is not None, "unit": unit_of(node), "call": node.kind}
+    settings: dict[str, Any] = {
+        "in_workers": executor is not None,
+        "unit": unit_of(node),
+        "call": node.kind,
+        "longest_s": meter.longest,
+    }
     if kind == "source":
         settings["source"] = node.kind
         files = node.files()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from pipeline.diagnostics.wording import count, listed
@@ -48,6 +49,7 @@ _MUCH = 50e6  # bytes per second to and from processes: less takes them no notic
 _QUICK = 2e-3  # seconds: for shorter calls, pickling their arguments counts
 _MUCH_OF_SHORT = 1e6  # bytes per second of such calls
 _AHEAD, _DEEP = 2, 8  # default of `prefetch`; the least one for unequal elements
+_DEEPEST = 64  # the most at once: batches may be large
 _HAND_OVER = 12e-6  # seconds added to each element by a prefetch
 
 NO_STEP = "No step stands out"
@@ -239,10 +241,14 @@ def too_small(prefetch: Stage) -> Remedy:
     return Remedy(prefetch, "prefetch", cause, advice, "prefetch", sure=True)
 
 
-def by_turns(prefetch: Stage, consumer: float, empty: float, room: float) -> Remedy:
+def by_turns(report: Report, prefetch: Stage, consumer: float, empty: float, room: float) -> Remedy:
     """Return the remedy for unequal elements: sometimes the loop waits, sometimes the read-ahead thread."""
     assert prefetch.tank is not None
-    value = max(_DEEP, (4 if empty >= OFTEN else 2) * prefetch.tank.stats.capacity)
+    capacity = prefetch.tank.stats.capacity
+    longest = max((each.settings.get("longest_s", 0.0) for each in report.before(prefetch)), default=0.0)
+    meanwhile = math.ceil(longest * prefetch.rate / max(1 - empty, 1e-3))  # what the loop takes during the longest call
+    more = min(meanwhile, _DEEPEST) if meanwhile > capacity else (4 if empty >= OFTEN else 2) * capacity
+    value = max(_DEEP, more)
     cause = (
         f"Bottleneck: `{prefetch.name}` is too small: your loop waited for it {empty:.0%} of the time, and it was full "
         f"{room:.0%} of the time"

@@ -123,7 +123,7 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
         behind = needed(thread, behind, consumer)
         room = ahead.waits_out or 0.0
         if room > OFTEN and ahead.name.startswith("prefetch("):
-            if remedy := _of_room(ahead, thread, behind, consumer):
+            if remedy := _of_room(report, ahead, thread, behind, consumer):
                 return remedy
             if ahead.rate * _SMALL > 1:
                 return too_small(ahead)
@@ -146,13 +146,13 @@ def _without_example(report: Report, loop: Stage) -> Remedy:
     return Remedy(slow, "start", cause, "", sure=True)
 
 
-def _of_room(ahead: Stage, thread: Thread, behind: float, consumer: float) -> Remedy | None:
+def _of_room(report: Report, ahead: Stage, thread: Thread, behind: float, consumer: float) -> Remedy | None:
     """Return the remedy for a `prefetch` that is too small; None if its own thread is the slower one."""
     room = ahead.waits_out or 0.0
     empty = max(ahead.waits_in or 0.0, 1 - consumer - thread.own if thread.first else 0.0)  # or waits for the GIL
     if empty + room > _OVERLAP or 1 - room > _SLOWER * behind:
         return None
-    return by_turns(ahead, consumer, empty, room)
+    return by_turns(report, ahead, consumer, empty, room)
 
 
 def _seldom(report: Report, loop: Stage, waits: float) -> Remedy | None:
@@ -167,7 +167,7 @@ def _seldom(report: Report, loop: Stage, waits: float) -> Remedy | None:
         return of_serial(report, max(thread.parts, key=taken), thread, 1 - waits, 1 - waits)
     ahead = max(thread.inputs, key=lambda each: each.waits_in or 0.0)
     if ahead.name.startswith("prefetch(") and (ahead.waits_out or 0.0) > OFTEN:
-        return _of_room(ahead, thread, 1 - waits, 1 - waits)
+        return _of_room(report, ahead, thread, 1 - waits, 1 - waits)
     return None
 
 

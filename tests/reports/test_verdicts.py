@@ -518,6 +518,15 @@ def test_a_prefetch_with_small_batches_costs_more_than_it_gains():
     )
 
 
+@pytest.mark.parametrize(("longest", "value"), [(0.2, 16), (0.01, 8), (2.0, 64)])
+def test_a_prefetch_is_as_deep_as_the_longest_call_needs(longest, value):
+    """A loop that takes 12.5 ms per batch takes 16 during one of 0.2 s."""
+    unequal = part(1, "load", 0.5, settings={"longest_s": longest})
+    ahead = replace(prefetch(2, waits_out=0.4, waits_in=0.5, capacity=1), rate=40.0)
+    got = verdict(unequal, ahead, waits_in=0.5)
+    assert (got.knob, got.value) == ("prefetch", value)
+
+
 @pytest.mark.parametrize("empty", [0.02, 0.98])
 def test_a_prefetch_is_not_too_small_if_its_loop_waits_for_the_gil(empty):
     """Its loop waits 97% of the time, though there is a batch."""

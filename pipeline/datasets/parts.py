@@ -43,12 +43,12 @@ def facts_of_parts(
 
 
 def _with_line(node: Node) -> str:
-    """Return a name for one of several lambdas: its file and line."""
+    """Return a name for one of several lambdas: its line first, as tables cut long names."""
     function = node.functions()[0]
     if not isinstance(function, types.FunctionType):  # such as a compiled one
         return _LAMBDA
     code = function.__code__
-    return f"{_LAMBDA} at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+    return f"line {code.co_firstlineno} of {os.path.basename(code.co_filename)}: {_LAMBDA}"
 
 
 def unit_of(node: Node) -> str:

@@ -93,7 +93,7 @@ def _whole_batches(report: Report, slow: Stage, thread: Thread, limit: float | N
     """Return the change to call a function once per batch."""
     if _parses(report, "loads", "text"):
         return Change("Read the file with `pipeline.jsonl(path)`")
-    name = "f" if slow.name.startswith("<") else slow.name
+    name = "f" if slow.name.endswith(">") else slow.name
     batch = thread.step("batch")
     size = "batch(n)" if batch is None else batch.name
     if any(each.settings.get("source") == "text" for each in report.stages):

@@ -142,7 +142,9 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
 def _without_example(report: Report, loop: Stage) -> Remedy:
     slow, cause = first_awaited(report, loop)
     if loop.state in ("ended", "closed"):
-        cause = f"'{loop.name}' is empty: it gave no example"
+        some = loop.dropped or any(each.elements for each in all_before(report, loop))
+        why = "a filter kept none, or too few were left for a batch" if some else "it gave no example"
+        cause = f"'{loop.name}' {'gave nothing' if some else 'is empty'}: {why}"
     return Remedy(slow, "start", cause, "", sure=True)
 
 

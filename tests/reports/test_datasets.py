@@ -618,9 +618,9 @@ def test_lambdas_are_named_by_their_lines():
         assert names[1] == "<lambda>"
     with iter(data.map(lambda number: number + 1).batch(4)) as batches:
         next(batches)
-        (one, line), (two, other) = (stage.name.split(":") for stage in batches.report().stages[1:3])
-    assert one == two == "<lambda> at test_datasets.py"
-    assert int(other) > int(line)
+        (line, one), (other, two) = (stage.name.split(" of ") for stage in batches.report().stages[1:3])
+    assert one == two == "test_datasets.py: <lambda>"
+    assert int(other.removeprefix("line ")) > int(line.removeprefix("line "))
 
 
 def test_files_of_csv_lines(tmp_path):

@@ -80,9 +80,18 @@ def test_a_starved_function_may_not_wait_for_io():
 
 @pytest.mark.parametrize("state", ["running", "ended"])
 def test_no_example_so_far_and_none_at_all(state):
-    got = verdict(part(1, "decode", 0.1), waits_in=0.9, elements=0, state=state)
+    nothing = replace(part(1, "decode", 0.1), elements=0)
+    got = verdict(nothing, waits_in=0.9, elements=0, state=state)
     assert got.kind == "start"
     assert ("is empty" in got.text) == (state == "ended")
+
+
+@pytest.mark.parametrize("made", [0, 1100])
+def test_a_source_that_is_not_empty_though_no_batch_came(made):
+    """A filter dropped all, or too few were left for a batch."""
+    given = replace(part(1, "range", 0.0, "source"), elements=made), replace(part(2, "keep", 0.9), elements=0)
+    got = verdict(*given, waits_in=0.9, elements=0, state="ended", dropped=0 if made else 7)
+    assert got.text == "'images' gave nothing: a filter kept none, or too few were left for a batch."
 
 
 @pytest.mark.parametrize(

@@ -508,9 +508,12 @@ class Applied(Maker):
 
     def _parts(self, block: Block, n: int) -> Iterator[Block | Skipped]:
         """Yield blocks and skipped errors, each error with its counter."""
+        part: Block | SkippedAt | None = None
         for part in outputs_of_steps(self._steps, block, n, self._named, empty=self._empty):
             self._times.share()
             yield Skipped(part.error, self._limits[part.step].note) if isinstance(part, SkippedAt) else part
+        if part is None:  # a filter kept none
+            self._times.share()
 
 
 class Mapped(Index):

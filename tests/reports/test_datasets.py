@@ -611,6 +611,16 @@ def test_sources_of_a_mix_are_told_apart():
     assert all(f"arrays ({name})" in report for name in ("in/a", "in/b", "out"))
 
 
+@pytest.mark.filterwarnings("ignore:.*no element is left")
+def test_a_filter_that_keeps_nothing_counts_what_it_took():
+    with iter(pipeline.dataset(range(300)).map(doubled).filter(lambda number: False).batch(4)) as batches:
+        assert list(batches) == []
+        report = batches.report()
+    found = {stage.name: stage.elements for stage in report.stages[:-1]}
+    assert found["doubled"] == 300
+    assert report.verdict.cause.startswith("'range' gave nothing: a filter kept none")
+
+
 def test_lambdas_are_named_by_their_lines():
     data = pipeline.dataset(range(8)).map(lambda number: number)
     with iter(data.batch(4)) as batches:

@@ -8,6 +8,7 @@ from pipeline.stats import QueueStats
 
 NOTICED = 0.05  # seconds: a shorter start changes no verdict
 _LONG = 0.1  # share of the time: a longer start does
+_LONGER = 2  # times the longest later call
 
 
 def without_start(facts: LoopFacts) -> LoopFacts:
@@ -77,11 +78,15 @@ def without_slow_first(facts: LoopFacts) -> LoopFacts:
 
 
 def _took_longer(part: PartFacts, first: PartFacts) -> float:
-    """Return how many seconds longer a function or source took for its first examples than for as many later ones."""
+    """Return how many seconds longer a function or source took for its first examples than for as many later ones.
+
+    It is 0 if a later call took long, too: then examples take unequal time.
+    """
     later = part.elements - first.elements
     if part.kind == "step" or not later:
         return 0.0
-    return first.seconds - first.elements * (part.seconds - first.seconds) / later
+    longer = first.seconds - first.elements * (part.seconds - first.seconds) / later
+    return longer if longer > _LONGER * part.settings["longest_s"] else 0.0
 
 
 def _since(part: PartFacts, first: PartFacts, start: float) -> PartFacts:

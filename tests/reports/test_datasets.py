@@ -234,6 +234,19 @@ def test_a_slow_first_call_is_left_out(workers):
     assert report.stages[-1].age_s == report.seconds
 
 
+def test_a_slow_first_call_is_not_left_out_if_later_ones_are_slow_too():
+    """Such as files of unequal size."""
+
+    def work(number):
+        time.sleep(0.1 if number % 300 == 0 else 0)
+        return number
+
+    with iter(pipeline.dataset(range(1000)).map(work).batch(10)) as batches:
+        list(batches)
+        report = batches.report()
+    assert "started_s" not in report.stages[1].settings
+
+
 def loaded(line):
     return json.loads(line)
 

@@ -85,7 +85,10 @@ def _took_longer(part: PartFacts, first: PartFacts) -> float:
     later = part.elements - first.elements
     if part.kind == "step" or not later:
         return 0.0
-    longer = first.seconds - first.elements * (part.seconds - first.seconds) / later
+    at_first, at_all, workers = first.seconds, part.seconds, 1
+    if part.settings["in_workers"]:  # a loop that is slower waits for the first examples alone
+        at_first, at_all, workers = first.worked, part.worked, max(1, part.workers)
+    longer = min((at_first - first.elements * (at_all - at_first) / later) / workers, first.seconds)
     return longer if longer > _LONGER * part.settings["longest_s"] else 0.0
 
 

@@ -121,6 +121,7 @@ class _Collector:
             edges,
             processors(),
             (self.looks[-1].held - self.looks[0].held) / probed if probed else None,
+            idle=next(iter(self.loops.values())).times.idle() if self.alone and self.loops else None,
         )
         report = with_open_calls(report)
         return dataclasses.replace(report, verdicts=tuple(self._verdicts(report)))

@@ -31,6 +31,7 @@ class Report:
         processors: How many processors this process may use.
         lock: Share of the window with the GIL held by some thread; None without a monitor.
         verdicts: One per running loop; without one, the longest ended loop's, or one per loop that has not begun.
+        idle: How many of the machine's processors were idle during a loop, on average; None if unknown.
     """
 
     seconds: float
@@ -40,6 +41,7 @@ class Report:
     processors: int
     lock: float | None = None
     verdicts: tuple[Verdict, ...] = ()
+    idle: float | None = None
 
     @property
     def verdict(self) -> Verdict | None:
@@ -53,9 +55,13 @@ class Report:
 
     @property
     def crowded(self) -> bool:
-        """True if the threads waited for processors, so more threads or processes that compute may gain nothing."""
+        """True if more threads or processes that compute may gain nothing.
+
+        The threads waited for processors, or other programs used most of the processors that they left.
+        """
         had, wanted = self._clocks()
-        return wanted - had > _CROWDED * wanted
+        rest = self.processors - had
+        return wanted - had > _CROWDED * wanted or (self.idle is not None and rest > _HALF and self.idle < rest / 2)
 
     def _clocks(self) -> tuple[float, float]:
         """Return how many processors all threads used and wanted."""

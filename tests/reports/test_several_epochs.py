@@ -166,6 +166,7 @@ def test_the_clocks_of_a_loop_need_no_monitor():
             break
     report = batches.report()
     batches.close()
+    assert report.idle is None or 0 <= report.idle == report.to_dict()["idle"]
     assert not report.watched
     (ahead,) = (stage for stage in report.stages if stage.name == "prefetch(2)")
     if ahead.cpu is None:

@@ -687,6 +687,16 @@ def test_a_prefetch_that_takes_longer_than_all_steps():
     assert got.advice == "Leave out `.prefetch(2)`, or make larger batches."
 
 
+@pytest.mark.parametrize(("idle", "least"), [(None, 2.25), (2.5, 2.25), (1.0, 1.0)])
+def test_other_programs_that_use_the_other_processors_void_the_least_gain(idle, least):
+    """Though the threads did not wait for their one processor."""
+    loop = Stage(9, "loop", "images", elements=950, waits_in=0.98, busy=0.02, cpu=1.0, wanted=1.0, age_s=10.0)
+    stages = part(1, "decode", 0.98), loop
+    (got,) = judge(Report(10.0, True, stages, (Edge(1, 9),), 4, 0.95, idle=idle))
+    assert (got.value, got.gain) == (4, pytest.approx(4))
+    assert got.least == pytest.approx(least, rel=0.1)
+
+
 def test_threads_that_waited_for_processors_promise_no_least_gain():
     got = verdict(part(2, "decode", 0.9), waits_in=0.9, lock=0.9, wanted=1.0)
     assert got.least > 1

@@ -152,12 +152,12 @@ class _Collector:
         return [dataclasses.replace(verdict, called=called) for verdict in alone.verdicts]
 
     def _judged(self) -> list[int]:
-        """Return the running iterators that limit their threads, or if none runs the longest one, or else all.
+        """Return the running iterators that limit their threads, or if there are none the longest one, or else all.
 
         An iterator does not limit a thread that spends more time in `next` of others than with all else.
         """
-        if running := self._running():
-            return [each for each in running if not self._waits_elsewhere(each)] or running
+        if limiting := [each for each in self._running() if not self._waits_elsewhere(each)]:
+            return limiting
         begun = {number: facts for number, facts in self.loops.items() if facts.times.begun_at is not None}
         own = {number: facts.times.age() - facts.elsewhere for number, facts in begun.items()}
         return sorted(own, key=lambda number: (own[number], number))[-1:] or [*self.loops]

@@ -36,6 +36,17 @@ def test_the_verdict_names_the_loop_that_limits_the_other(zipped):
     assert first.report().verdict.cause.startswith("Bottleneck: other iterators in the same thread (")
 
 
+def test_a_loop_that_waits_for_one_that_has_ended_is_not_judged(zipped):
+    """`zip` ends with the first of them; a variable holds the other one."""
+    _, second = zipped
+    slow_loop = second.report().stages[-1].id
+    second.close()
+    ours = {loop.report().stages[-1].id for loop in zipped}
+    assert slow_loop in ours
+    judged = {verdict.loop for verdict in pipeline.report().verdicts} & ours
+    assert judged <= {slow_loop}  # other tests may have left a loop that took longer
+
+
 def test_neither_loop_has_the_others_waiting_time(zipped):
     loops = [loop.report().stages[-1] for loop in zipped]
     assert all(loop.busy < 0.5 for loop in loops)

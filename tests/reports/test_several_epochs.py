@@ -182,4 +182,4 @@ def test_the_clocks_of_workers_need_no_monitor():
     (function,) = (stage for stage in report.stages if stage.kind == "function")
     assert function.cpu < 0.5
     assert "waiting for I/O" in report.verdict.text
-    assert report.verdict.gain > 1
+    assert report.starved or report.verdict.gain > 1

@@ -13,7 +13,6 @@ from pipeline.capabilities import LazyFrame, Stateful
 from pipeline.datasets.dataset import Dataset, Workers
 from pipeline.keywords import tells_keywords
 from pipeline.nest import parts_of
-from pipeline.sources.callables import OfCallable
 from pipeline.sources.extras import is_frame
 from pipeline.sources.iterables import OfIterable, OfIterator, OfStateful
 from pipeline.sources.sequence import STORED, OfSequence, sequence_of
@@ -114,6 +113,8 @@ def dataset(given: Any, *, workers: Workers = None) -> Dataset[Any]:
     if hasattr(kind, "__iter__"):
         return Dataset(OfIterable(functools.partial(iter, given), _name(given), _length(given)))
     if callable(given):
+        from pipeline.sources.callables import OfCallable  # imported lazily: 1 ms, only for functions
+
         return Dataset(OfCallable(given))
     hint = ""
     if hasattr(kind, "get") and hasattr(kind, "put"):  # as in the standard module queue

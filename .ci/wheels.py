@@ -248,12 +248,15 @@ def test(pythons: dict[str, str], folder: Path) -> None:
     """Test the wheels; all tests run with the newest Python, those of queues, workers and datasets with the others."""
     tree = copied_tree(folder)
     for number, (tag, python) in enumerate(pythons.items()):
-        wheels = list(DIST.glob(f"*-{tag}-{tag}-manylinux*.whl"))
+        wheels = list(DIST.glob(f"*-{tag.removesuffix('t')}-{tag}-manylinux*.whl"))  # of cp313t: cp313-cp313t
         if len(wheels) != 1:
             raise SystemExit(f"dist/ has {len(wheels)} wheels for {tag}: make wheels")
         environment = try_out(wheels[0], python, folder / tag, tree)
-        run(environment / "python", "-m", "pip", "install", "--quiet", "--group", f"{ROOT / 'pyproject.toml'}:test")
-        run_tests(environment, tree, *([] if number == len(pythons) - 1 else CORE))
+        free = tag.endswith("t")
+        group = f"{ROOT / 'pyproject.toml'}:{'free-threaded' if free else 'test'}"
+        run(environment / "python", "-m", "pip", "install", "--quiet", "--prefer-binary", "--group", group)
+        settings = {"PYTHON_GIL": "0"} if free else {}  # other Pythons refuse to start with it
+        run_tests(environment, tree, *([] if number == len(pythons) - 1 else CORE), **settings)
 
 
 def once(pythons: dict[str, str], folder: Path) -> None:
@@ -289,9 +292,9 @@ def try_out(wheel: Path, python: str, folder: Path, tree: Path) -> Path:
     return environment
 
 
-def run_tests(environment: Path, tree: Path, *arguments: str) -> None:
+def run_tests(environment: Path, tree: Path, *arguments: str, **settings: str) -> None:
     command = [environment / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *AT_ONCE, *NOT_HERE]
-    run(*command, *arguments, cwd=tree)
+    run(*command, *arguments, cwd=tree, env={**os.environ, **settings})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Functions and classes that processes cannot import: lambdas, closures, and notebook code."""
 
 import re
+import sys
 import textwrap
 
 import numpy as np
@@ -40,7 +41,7 @@ def test_an_error_of_a_class_that_only_this_function_knows(pool):
     def fail(i):
         raise OwnError(i)
 
-    with pytest.raises(OwnError, match="fail: example 0"):
+    with pytest.raises(OwnError, match="fail: example 0" if sys.version_info >= (3, 11) else "^0$"):
         list(pipeline.dataset(range(9)).map(fail, workers=pool))
 
 

@@ -238,7 +238,8 @@ def test_an_example_that_does_not_unpickle(method):
             with pytest.raises(pipeline.InvalidArgumentError) as error:
                 next(got)
         assert "a worker process cannot unpickle an example: ValueError: invalid literal" in str(error.value)
-        assert any("example 3" in note for note in error.value.__notes__)
+        if sys.version_info >= (3, 11):
+            assert any("example 3" in note for note in error.value.__notes__)
         with iter(data.map(same, workers=workers, on_error="skip")) as got:
             assert list(got) == [0, 1, 2, 4, 5]
             assert got.num_errors == 1

@@ -211,7 +211,7 @@ def unified(one: Any, other: Any) -> Any:
         return unified(*(kind.value_type if types.is_dictionary(kind) else kind for kind in (one, other)))
     for alike in (types.is_integer, types.is_floating):
         if alike(one) and alike(other):
-            kind = pyarrow.from_numpy_dtype(np.promote_types(one.to_pandas_dtype(), other.to_pandas_dtype()))
+            kind = pyarrow.from_numpy_dtype(np.promote_types(_dtype_of(one), _dtype_of(other)))
             return kind if alike(kind) else None  # float64 cannot hold all int64 and uint64
     if is_text(one) and is_text(other):
         return pyarrow.large_string()
@@ -222,6 +222,13 @@ def unified(one: Any, other: Any) -> Any:
     if types.is_date(one) and types.is_date(other):
         return pyarrow.date64()
     return _unified_times(one, other) or _unified_nested(one, other)
+
+
+def _dtype_of(kind: Any) -> np.dtype[Any]:
+    """Return a number type's dtype; pyarrow's `to_pandas_dtype` needs pandas before pyarrow 26."""
+    types = arrow_types()
+    letter = "f" if types.is_floating(kind) else "i" if types.is_signed_integer(kind) else "u"
+    return np.dtype(f"{letter}{kind.bit_width // 8}")
 
 
 def _unified_times(one: Any, other: Any) -> Any:

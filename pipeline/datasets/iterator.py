@@ -126,6 +126,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._records: deque[Record] = deque(maxlen=BEHIND + 1)  # for delivered elements, and the one before them
         self._made: Record | None = None  # for the last computed element
         self._handed = 0  # elements returned to callers of `next`
+        self._taker: int | None = None  # the thread that got the last one
         self._interrupted = False  # an exception may have left the stream at any position after `_made`
         self._loaded: dict[str, Any] | None = None  # a loaded state, until the stream is open
         self._loops: mistakes.Loops | None = None  # over the dataset, unless a certain epoch was requested
@@ -168,10 +169,13 @@ class DatasetIterator(Recipe, Generic[T_co]):
             CancelledError: Another thread has closed the iterator.
             Exception: Your function raised it. The iterator has ended then.
         """
+        handed = self._handed
         try:
             found = self._traced(None) if spans.on else self._next(None)
-        except Exception as error:
-            show_users(error)
+        except BaseException as error:
+            self._take_back(handed)
+            if isinstance(error, Exception):
+                show_users(error)
             raise
         if found is _END:
             raise StopIteration
@@ -195,10 +199,13 @@ class DatasetIterator(Recipe, Generic[T_co]):
             raise invalid(f"next: timeout must be at least 0 seconds, got {timeout!r:.80}")
         if left is not None and not self._waits:
             raise cannot_wait()
+        handed = self._handed
         try:
             found = self._traced(left) if spans.on else self._next(left)
-        except Exception as error:
-            show_users(error)
+        except BaseException as error:
+            self._take_back(handed)
+            if isinstance(error, Exception):
+                show_users(error)
             raise
         if found is _END:
             raise StopIteration
@@ -219,28 +226,24 @@ class DatasetIterator(Recipe, Generic[T_co]):
             self._not_within("next")
         if self._left:
             return self._of_left()
-        mine = 0
-        try:
-            with self._lock:
-                self._owner, before = get_ident(), self._handed
-                try:
-                    return self._make(timeout, True)
-                finally:
-                    self._owner, mine = None, self._handed - before
-        except BaseException:
-            if mine:
-                self._take_back(before + mine)
-            raise
+        with self._lock:
+            self._owner = get_ident()
+            try:
+                return self._make(timeout, True)
+            finally:
+                self._owner = None
 
     def _take_back(self, handed: int) -> None:
-        """Requeue an element if its caller was interrupted after the last line in `_make`.
+        """Requeue the element of an interrupted call of `next`, unless another thread has already continued.
 
         Args:
-            handed: Number of elements delivered then. If it has grown, another thread has already continued.
+            handed: Number of elements delivered when the call began.
         """
+        if self._handed == handed or self._taker != get_ident():
+            return
         with self._lock:
-            if self._handed == handed and not self._over and self._node.no_state() is None:
-                self._made, self._interrupted = self._records[-2], True
+            if self._taker == get_ident() and not self._over and self._node.no_state() is None:
+                self._made, self._interrupted, self._taker = self._records[-2], True, None
                 self._records.pop()
 
     def _alone(self, function: Callable[..., R], *args: Any) -> R:
@@ -313,6 +316,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         if delivers:  # no calls from here to `return`, so no signal handler runs in between
             self._records += (record,)
             self._handed += 1
+            self._taker = self._owner
         self._made, self._interrupted = record, False
         return element if delivers else (element, record)
 

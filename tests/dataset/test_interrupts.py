@@ -21,6 +21,7 @@ from steps import STREAMED
 
 import pipeline
 from pipeline.errors import CancelledError, FailedPreconditionError
+from pipeline.reports import spans
 
 STRIKES = 60
 LATE = 5000  # elements that may precede the error if a handler struck during the elements made ahead
@@ -135,16 +136,20 @@ def no_thread_stays():
 
 
 class AtCall:
-    """A profile function that raises at call number `place` in a file: where a signal handler may run.
+    """A profile function that raises at call number `place` in some files: where a signal handler may run.
 
-    These are the beginnings of functions, and the ends of functions in C.
+    These are the beginnings of functions, and the ends of functions in C. Python 3.10 also looks for signals after a
+    function in Python has returned to one in Python.
     """
 
-    def __init__(self, file, place):
-        self._file, self._place, self.struck = file, place, False
+    def __init__(self, files, place):
+        self._files, self._place, self.struck = files, place, False
 
     def __call__(self, frame, event, argument):
-        if event not in ("call", "c_return") or frame.f_code.co_filename != self._file:
+        code = frame.f_code
+        if event not in ("call", "c_return", "return") or code.co_filename not in self._files:
+            return
+        if event == "return" and code.co_name == "__next__":  # to the loop
             return
         self._place -= 1
         if self._place < 0:
@@ -197,14 +202,17 @@ CHAINS = {
 PROCESSES = pipeline.processes(2)
 
 
+@pytest.mark.parametrize("traced", [False, True])
 @pytest.mark.parametrize("name", ["arrays", "filter, flat_map"])
-def test_at_any_call(name, tmp_path):
+def test_at_any_call(name, traced, tmp_path, monkeypatch):
+    monkeypatch.setattr(spans, "on", traced)
+    monkeypatch.setattr(spans, "events", spans.Events())
     data = CHAINS[name](tmp_path).take(4)
     expected = [chains.plain(each) for each in data]
     for place in itertools.count():
         with iter(data) as iterator:
             found = [next(iterator)]
-            strike = AtCall(inspect.getfile(type(iterator)), place)
+            strike = AtCall([inspect.getfile(type(iterator)), spans.__file__], place)
             with contextlib.suppress(Interrupt):
                 sys.setprofile(strike)
                 for element in iterator:

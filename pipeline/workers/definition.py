@@ -11,6 +11,7 @@ from pipeline.locks import Lock
 from pipeline.workers import pickling
 from pipeline.workers.long_lists import Snapshot, Snapshots, sha1
 from pipeline.workers.pool import BrokenWorkers
+from pipeline.workers.shared import SharedBytes, shared_if_large
 
 
 class Definition:
@@ -39,16 +40,17 @@ class Definition:
         if isinstance(function, functools.partial):
             self._function, self._parts = copy.copy(function), function.args
         self._making = Lock()
-        self._pickle: bytes | None = None
+        self._pickle: bytes | SharedBytes | None = None
         self._snapshots = snapshots
         lists = snapshots.of(self._function)
         found = _digest(self._function, lists)
         if found is None or not kept(found[0]):
-            self._pickle, modules = self._made(lists)
-            found = found or (sha1(self._pickle).digest(), modules)
+            data, modules = self._made(lists)
+            found = found or (sha1(data).digest(), modules)
+            self._pickle = shared_if_large(data)
         self.digest, self.modules = found
 
-    def pickle(self) -> bytes:
+    def pickle(self) -> bytes | SharedBytes:
         """Return it pickled. Several threads may call this at once.
 
         Raises:
@@ -59,7 +61,7 @@ class Definition:
                 lists = self._snapshots.of(self._function)
                 if _digest(self._function, lists) != (self.digest, self.modules):
                     raise BrokenWorkers("a worker process started late, and the function has changed in the meantime")
-                self._pickle, _ = self._made(lists)
+                self._pickle = shared_if_large(self._made(lists)[0])
             return self._pickle
 
     def _made(self, lists: Sequence[Snapshot]) -> tuple[bytes, set[str]]:

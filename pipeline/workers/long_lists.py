@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import gc
 import io
+import itertools
 import pickle
+import struct
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
@@ -84,10 +86,10 @@ class Snapshot:
         return self.items is items and same_items(items, self.kept)
 
     def dump(self, file: Any) -> None:
-        """Pickle the items into a file, as a tuple."""
+        """Pickle the items into a file."""
         pickler = pickle.Pickler(file, 5)
         pickler.fast = True  # without the notes about strings
-        pickler.dump(self.kept)
+        pickler.dump(list(self.kept))
 
 
 class Snapshots:
@@ -119,26 +121,36 @@ class _Written:
 
 
 def dumped(snapshots: Sequence[Snapshot], rest: bytes) -> bytes:
-    """Return a pickle with lists apart: its length, the lists, and the rest."""
-    if not snapshots:
-        return pickle.dumps(0) + rest
-    file = io.BytesIO()
-    pickle.dump(len(snapshots), file)
+    """Return a pickle with lists apart: their number, the end of each, the lists, and the rest."""
+    ends = [8 * (1 + len(snapshots))]
+    file = io.BytesIO(bytes(ends[0]))
+    file.seek(ends[0])
     for each in snapshots:
         each.dump(file)
+        ends.append(file.tell())
     file.write(rest)
+    file.seek(0)
+    file.write(struct.pack(f"={len(ends)}Q", len(snapshots), *ends[1:]))
     return file.getvalue()
 
 
-def loaded(data: bytes) -> Any:
+def loaded(data: Any) -> Any:
     """Return what `dumped` has pickled.
+
+    Args:
+        data: Bytes, or another object with a buffer.
 
     Raises:
         Exception: It cannot be unpickled.
     """
-    file = io.BytesIO(data)
-    lists = [list(pickle.load(file)) for _ in range(pickle.load(file))]
-    unpickler = _Unpickler(file)
+    view = memoryview(data)
+    (count,) = struct.unpack_from("=Q", view)
+    ends = [8 * (1 + count), *struct.unpack_from(f"={count}Q", view, 8)]
+    lists = [pickle.loads(view[begin:end]) for begin, end in itertools.pairwise(ends)]
+    rest = view[ends[-1] :]
+    if not lists:
+        return pickle.loads(rest)
+    unpickler = _Unpickler(io.BytesIO(rest))
     unpickler.lists = lists
     return unpickler.load()
 

@@ -21,7 +21,7 @@ from pipeline.workers.definition import Definition
 from pipeline.workers.line import Line
 from pipeline.workers.mpi import HINT, launched, without_mpi
 from pipeline.workers.pool import GRACE, BrokenWorkers
-from pipeline.workers.shared import Reader
+from pipeline.workers.shared import Reader, SharedBytes
 from pipeline.workers.worker import BEGUN, ITEM, STOP, Rest, Task, work
 
 # Limits for the functions kept by an idle worker: their number, and their pickled bytes.
@@ -194,8 +194,12 @@ class Worker:
             self.forget(next(iter(self._known)))
         self._known[digest] = self._known.pop(digest, 0) if definition is None else len(definition)
         forgotten, self._forgotten = self._forgotten, []
-        self._line.send(pickle.dumps(Task(digest, definition is not None, arguments, self._reader.freed(), forgotten)))
-        if definition is not None:
+        shared = isinstance(definition, SharedBytes)
+        if isinstance(definition, SharedBytes):
+            self._line.send_descriptor(definition.descriptor)
+        task = Task(digest, definition is not None, shared, arguments, self._reader.freed(), forgotten)
+        self._line.send(pickle.dumps(task))
+        if isinstance(definition, bytes):
             self._line.send(definition)
 
     def keeps(self, digest: bytes) -> bool:

@@ -117,6 +117,33 @@ def unnamed(size: int) -> int:
     return descriptor
 
 
+class SharedBytes:
+    """Bytes that several processes can map by a descriptor. It is closed when this object is collected.
+
+    Raises:
+        OSError: There is no memory, or there are too many descriptors.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._size = len(data)
+        self.descriptor = unnamed(self._size)
+        weakref.finalize(self, os.close, self.descriptor).atexit = False
+        memoryview(Memory(self.descriptor, self._size))[:] = data
+
+    def __len__(self) -> int:
+        return self._size
+
+
+def shared_if_large(data: bytes) -> bytes | SharedBytes:
+    """Return large bytes in shared memory if possible, and others unchanged."""
+    if len(data) < LARGE:
+        return data
+    try:
+        return SharedBytes(data)
+    except OSError:
+        return data
+
+
 class Writer:
     """A worker's segments. For one thread.
 

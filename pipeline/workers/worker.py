@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import fcntl
 import mmap
@@ -18,7 +19,7 @@ from pipeline.memory import keep_pages
 from pipeline.workers.chunks import FailedItem, here
 from pipeline.workers.line import Line
 from pipeline.workers.long_lists import loaded
-from pipeline.workers.shared import Freed, Writer
+from pipeline.workers.shared import Freed, Memory, Writer
 from pipeline.workers.thread_limits import one_thread_each
 
 # Indices into the page shared by a worker and its parent process.
@@ -30,7 +31,8 @@ class Task(NamedTuple):
 
     Attributes:
         function: The function's digest.
-        defined: True if the pickled function follows as a message of its own; the worker lacks it.
+        defined: True if the pickled function is sent too, because the worker lacks it.
+        shared: True if its descriptor was sent before this, instead of a message after it.
         arguments: Pickled arguments.
         freed: Segments of collected arrays.
         forgotten: Digests of functions to forget first.
@@ -38,6 +40,7 @@ class Task(NamedTuple):
 
     function: bytes
     defined: bool
+    shared: bool
     arguments: bytes
     freed: Freed
     forgotten: list[bytes]
@@ -94,7 +97,8 @@ def work(end: socket.socket, setup: bytes | None) -> None:
 
 
 def _serve(end: socket.socket, setup: bytes | None) -> None:
-    line = Line(end, lambda descriptor: None)  # never used
+    shared: collections.deque[Memory] = collections.deque()  # functions for the next tasks
+    line = Line(end, lambda descriptor: shared.append(Memory(descriptor, os.fstat(descriptor).st_size)))
     writer = Writer(line.send_descriptor)
     page = memoryview(writer.segment(mmap.PAGESIZE).memory).cast("q")  # the current item, for kills
     here.empty, here.at = writer.empty, _noting(page)
@@ -119,8 +123,13 @@ def _serve(end: socket.socket, setup: bytes | None) -> None:
         page[ITEM] = 0
         page[BEGUN] += 1
         writer.take_back(task.freed)
-        definition = line.receive() if task.defined else None
-        _answer(line, writer, functions, task, definition)
+        _answer(line, writer, functions, task, _definition(line, shared, task))
+
+
+def _definition(line: Line, shared: collections.deque[Memory], task: Task) -> bytes | Memory | None:
+    if task.shared:
+        return shared.popleft()
+    return line.receive() if task.defined else None
 
 
 def _waits(line: Line, writer: Writer, rest: Rest) -> bool:
@@ -133,7 +142,11 @@ def _waits(line: Line, writer: Writer, rest: Rest) -> bool:
 
 
 def _answer(
-    line: Line, writer: Writer, functions: dict[bytes, Callable[..., Any]], task: Task, definition: bytes | None
+    line: Line,
+    writer: Writer,
+    functions: dict[bytes, Callable[..., Any]],
+    task: Task,
+    definition: bytes | Memory | None,
 ) -> None:
     process = os.getpid()
     try:
@@ -167,7 +180,7 @@ def _leave_unless(process: int) -> None:
         os._exit(0)
 
 
-def _result(functions: dict[bytes, Callable[..., Any]], task: Task, definition: bytes | None) -> tuple[Any]:
+def _result(functions: dict[bytes, Callable[..., Any]], task: Task, definition: bytes | Memory | None) -> tuple[Any]:
     try:
         if definition is not None:
             functions[task.function] = _undefined

@@ -152,6 +152,18 @@ class TestKept:
             assert [*dataset.epoch(epoch)] == [*expected.epoch(epoch)]
             wait_until(lambda: not functions.workers(), "the worker to be free")
 
+    def test_with_large_and_small_functions_at_once(self):
+        """Large ones are sent in shared memory, which is closed with them."""
+        sizes = [1, 1 << 20, 1 << 10, 1 << 17, 1 << 16] * 4
+        many = [functions.Adding(bytearray([number]) * size) for number, size in enumerate(sizes)]
+        with pipeline.processes(2) as workers:
+            workers.submit(os.getpid).result()
+            before = len(os.listdir("/dev/fd"))
+            calls = [workers.submit(each, 1) for each in many]
+            assert [call.result()[0] for call in calls] == [*range(1, 21)]
+            del calls
+            wait_until(lambda: len(os.listdir("/dev/fd")) <= before + 8, "the memory to be closed")
+
     def test_with_many_functions(self):
         """More than a worker holds at once."""
         many = [functions.Adding(bytearray([number])) for number in range(20)]

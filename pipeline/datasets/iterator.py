@@ -177,9 +177,9 @@ class DatasetIterator(Recipe, Generic[T_co]):
             if isinstance(error, Exception):
                 show_users(error)
             raise
-        if found is _END:
-            raise StopIteration
-        return found  # type: ignore[no-any-return]
+        if found is not _END:  # in this order, as Python 3.10 looks for signals in jumps
+            return found  # type: ignore[no-any-return]
+        raise StopIteration
 
     def next(self, timeout: float | None = None) -> T_co:
         """Return the next element.

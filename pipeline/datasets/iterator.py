@@ -437,6 +437,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
         if stops is not None and not (cancelled and stops.should_stop()):
             stops.request_stop(error)
         if cancelled and self._closed:
+            if any(each.ident in self._informed for each in self._run.clock.threads):
+                self._wait_for_threads()  # a function of the dataset called `close`, which cannot wait for itself
             self._informed.add(get_ident())
         else:
             self._over = True  # last, so an interrupt above does not hide the error
@@ -446,14 +448,15 @@ class DatasetIterator(Recipe, Generic[T_co]):
         """Note the end for reports; a second call does nothing."""
         times = self._times
         if times.begun_at is not None and times.ended_at is None:
-            left, turns = 0.0, self._turns
+            left, elsewhere, turns = 0.0, 0.0, self._turns
             if turns is not None:
                 if self._owner is None:
                     left = turns.left(self, times.age(), self._handed)
                 turns.end(self)
+                elsewhere = turns.elsewhere(self)
             times.end(left)
             seconds, facts = times.age(), functools.cache(self._facts)
-            seconds = note_pass(self._node, seconds, facts) - facts().elsewhere
+            seconds = note_pass(self._node, seconds, facts) - elsewhere
             ended.note(self, self._node, seconds, facts)
 
     def _close_stream(self) -> None:

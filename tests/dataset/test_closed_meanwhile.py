@@ -123,7 +123,7 @@ def test_a_function_of_the_dataset_may_close_it(chain):
         return x
 
     iterators.append(iter(CHAINS[chain](rows, close)))
-    iterators[0].grace = 0.05  # seconds for which a thread would wait for itself
+    iterators[0].grace = 1.0  # seconds for which a thread would wait for itself
     taken = []
     with contextlib.suppress(pipeline.CancelledError):
         taken.extend(iterators[0])

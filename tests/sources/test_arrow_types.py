@@ -97,7 +97,9 @@ def test_lists_of_tensors():
     np.testing.assert_array_equal(rows[1], wanted[1:])
 
 
-def test_missing_tensors(read):
+def test_missing_tensors(read, request):
+    if request.node.callspec.params["read"] == "parquet" and pa.cpp_version_info.major < 26:
+        pytest.skip("pyarrow before 26 cannot read back a missing list of a fixed size")
     with pytest.raises(pipeline.InvalidArgumentError, match=r"column 'a' of type .* has missing values, 1 of"):
         list(read(tensors(missing=True)[1]))
     wanted = tensors()[0]

@@ -120,7 +120,9 @@ def source_of(given: Any, request: Request) -> Node:
         raise TypeError(_SEVERAL)
     node = dataset(given)._node
     if isinstance(node, OfCallable):
-        return OfCallable(node.function, request.on_error, request.max_errors)
+        node = OfCallable(node.function, request.on_error, request.max_errors)
+        node.more = "" if request.num_threads is None else "`num_threads={}`"
+        return node
     if isinstance(node, (OfParts, OfProducer, OfRows)):
         return node.skipping(request.on_error, request.max_errors)
     return node

@@ -134,6 +134,8 @@ def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], w
         settings["objects"] = own.objects
     if node.takes_workers:
         settings["takes_workers"] = node.takes_workers
+    if node.more:
+        settings["more"] = node.more
     if executor is not None:
         settings["made_by"] = executor.made_by
         settings["moved"] = own.moved

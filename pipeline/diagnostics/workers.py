@@ -71,15 +71,19 @@ class WorkerGroup:
         starter: The creating thread, meanwhile.
         ops: The enqueue ops' names.
         inputs: The threads' inputs.
+        more: How users write the number of threads, which "{}" stands for: "`num_threads={}` in `batch`".
     """
 
-    def __init__(self, queue: Any, size: int, ops: Sequence[str] = ()) -> None:
+    def __init__(self, queue: Any, size: int, ops: Sequence[str] = (), more: str = "") -> None:
         self._queue: Callable[[], Any] = lambda: queue
         with contextlib.suppress(TypeError):  # a foreign queue with slots
             self._queue = weakref.ref(queue)
         self.name = ""
         self.size = size
         self.ops = ops
+        names = {each.rpartition(".")[2] for each in ops}
+        op = names.pop() if len(names) == 1 else "op"
+        self.more = more or f"`[{op if op.isidentifier() else 'op'}] * {{}}` in `QueueRunner`"
         self.inputs = Inputs()
         self.made_at: Place | None = caller()
         self.listed: bool | None = None

@@ -177,6 +177,9 @@ def _in_workers(slow: Stage, cause: str, offer: Offer, does: str) -> Remedy:
     """Return the advice to give a step's work to workers, with the argument to write."""
     call, most, least, note = slow.settings.get("takes_workers"), offer.most, offer.least, offer.note
     advice = f"Try `{call}(..., workers={offer.argument})`" if call else f"Try `workers={offer.argument}`"
+    if does == WAITS and "more" in slow.settings:
+        advice = f"Try {slow.settings['more'].format(offer.value)}"
+        return Remedy(slow, slow.kind, cause, advice, "num_threads", offer.value, most, least, note, sure=True)
     if slow.kind == "source" and not call:
         advice = f"Move its slow part into `.map(..., workers={offer.argument})`"
         least, note = 1.0, ""
@@ -288,7 +291,7 @@ def of_workers(report: Report, slow: Stage, thread: Thread, behind: float, consu
     limit, apart = needed(thread, behind, consumer, slow), _apart(report, taken(slow))
     offer = more_workers(report, slow, now, work, now * taken(slow) if apart else now, limit, does, apart)
     if offer.most < WORTH:
-        return Remedy(slow, "function", cause, LESS_WORK, why=_why_no_more(report, does))
+        return Remedy(slow, "function", cause, LESS_WORK, why=why_no_more(report, does))
     why = f"its {now} threads take turns at Python's lock (GIL)" if offer.turns else ""
     sure = does == WAITS or (
         offer.turns and report.lock is not None
@@ -366,7 +369,7 @@ def _of_moving(slow: Stage) -> Remedy:
     return Remedy(slow, "function", f"Bottleneck: copying the results of {how}", advice, sure=True)
 
 
-def _why_no_more(report: Report, how: str) -> str:
+def why_no_more(report: Report, how: str) -> str:
     """Return why more workers gain nothing; "" if at least half a processor is free."""
     if how != COMPUTES and (report.lock or 0.0) > HOGGED:
         return f"the GIL is held {report.lock:.0%} of the time"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ from pipeline.stats import QueueStats
 # Resolution of a queue's clock in seconds: a younger queue has age 0.
 TICK = 0.004
 
+_EARLIER = 0.1  # seconds: threads that began so much earlier have clocks of another time
+
 _ZERO = QueueStats(0, 0, False, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0)
 
 
@@ -42,12 +45,14 @@ class _Collector:
     Args:
         looks: As in `collect`.
         only: An iterator's number; None for all.
+        queues: Leave out all iterators, whose time is not that of the queues.
     """
 
-    def __init__(self, looks: Sequence[Look], only: int | None) -> None:
+    def __init__(self, looks: Sequence[Look], only: int | None, queues: bool = False) -> None:
         self.looks = self.all_looks = looks
         self.alone = only is not None
-        loops = {number: without_start(facts) for number, facts in live.facts_of_loops().items()}
+        every = {} if queues else live.facts_of_loops()
+        loops = {number: without_start(facts) for number, facts in every.items()}
         self.loops = loops if only is None else {number: loops[number] for number in loops.keys() & {only}}
         if only in self.loops:
             self._leave_out_slow_first(only)
@@ -59,7 +64,8 @@ class _Collector:
             number: group for number, group in live.groups.numbered() if not _is_producer(group.queue)
         }
         note_inputs(self.loops)
-        self.edges = list(dict.fromkeys(edges_of(self.groups, self.readers, self.loops)))
+        self.consumed: list[int] = []
+        self.edges = self._edges()
         self.begin, self.end, self.least = self._window()
 
     def _leave_out_slow_first(self, number: int) -> None:
@@ -74,6 +80,19 @@ class _Collector:
         if facts.before is not None and facts.times.age() < LONG:
             self.loops[number] = with_earlier(facts, facts.before)
             self.looks = ()
+
+    def _edges(self) -> list[Edge]:
+        """Return the edges, and note the queues from which only the program's own threads take.
+
+        Their consumer's stage has the negative number: it is no object that could have a number itself.
+        """
+        found = list(dict.fromkeys(edges_of(self.groups, self.readers, self.loops)))
+        known = {edge.source for edge in found}
+        if not self.alone:
+            alive = {thread.ident for thread in threading.enumerate()}
+            taken = [number for number, queue in self.queues.items() if queue._taker() in alive]
+            self.consumed = [number for number in taken if number not in known]
+        return found + [Edge(number, -number) for number in self.consumed]
 
     def _window(self) -> tuple[float, float, float]:
         """Return the reported time's begin and end, and its least length."""
@@ -107,8 +126,10 @@ class _Collector:
         made += [self._reader(number, reader) for number, reader in self.readers.items()]
         made += [self._function(number, group) for number, group in self.groups.items()]
         for number, facts in self.loops.items():
-            made += [self._part(part) for part in facts.parts]
+            merged = {each: part for part in facts.parts if part.settings["call"] == "merge" for each in part.inputs}
+            made += _with_clocks([self._part(part, merged.get(part.number)) for part in facts.parts], merged)
             made.append(self._loop(number, facts))
+        made += [self._consumer(stage) for stage in made if stage.id in self.consumed]
         stages = {stage.id: stage for stage in made}
         shown = _before(self.edges, self.loops if self.alone else _of_today(made, self.edges))
         # A queue may have been made, or have gone, since the edges were found.
@@ -133,7 +154,7 @@ class _Collector:
         recorded = live.ended.last()
         kept = {*self._judged(), *(recorded[:1] if recorded and self._running() else ())}
         self.loops = {n: loops[n] for n in self.loops if loops[n].state == "running" or n in kept}
-        self.edges = list(dict.fromkeys(edges_of(self.groups, self.readers, self.loops)))
+        self.edges = self._edges()
 
     def _verdicts(self, report: Report) -> list[Verdict]:
         """Judge each loop over its own life."""
@@ -142,7 +163,20 @@ class _Collector:
         found = (
             self._of_loop(_Collector(self.all_looks, each).report(), report.stage(each)) for each in self._judged()
         )
-        return [verdict for verdicts in found for verdict in verdicts]
+        return [*(verdict for verdicts in found for verdict in verdicts), *self._of_consumers(report)]
+
+    def _of_consumers(self, report: Report) -> list[Verdict]:
+        """Judge the program's own code that takes from queues."""
+        shown = {stage.id: stage.name for stage in report.stages if -stage.id in self.consumed}
+        if not shown:
+            return []
+        several = len(self.loops) + len(self.consumed) > 1
+        found = judge(_Collector(self.all_looks, None, queues=True).report() if self.loops else report, "queue")
+        return [
+            dataclasses.replace(each, called=f"Your loop ({shown[each.loop]}):" if several else "")
+            for each in found
+            if each.loop in shown
+        ]
 
     def _of_loop(self, alone: Report, loop: Stage) -> list[Verdict]:
         """Return the verdict of a loop's own report, with the loop's name if there are several."""
@@ -218,24 +252,33 @@ class _Collector:
         waits_out = _share(change.enqueue_wait_s * group.size / max(1, self._fillers(group.queue)), total)
         running = sum(end is None for _, end in times.values())
         cpu, wanted = self._clocks(number)
+        if not self.looks and min((begin for begin, _ in times.values()), default=0.0) < self.begin - _EARLIER:
+            cpu = wanted = None  # a part of it was earlier
+        busy = max(0.0, 1 - waits_in - waits_out)
+        settings = {"in_workers": True, "made_by": "pipeline.threads", "taken": busy, "more": group.more}
         return Stage(
             number,
             "function",
-            ", ".join(dict.fromkeys(group.ops)) or group.name,
+            ", ".join(dict.fromkeys(each.rpartition("<locals>.")[2] for each in group.ops)) or group.name,
             "running" if running else "ended",
             threads=group.size,
             running=running,
             elements=change.enqueued,
             rate=change.enqueued / seconds,
-            busy=max(0.0, 1 - waits_in - waits_out),
+            busy=busy,
             waits_in=waits_in,
             waits_out=waits_out,
             cpu=cpu,
             wanted=wanted,
+            settings=settings,
         )
 
-    def _part(self, part: PartFacts) -> Stage:
-        """Return the stage for a step."""
+    def _part(self, part: PartFacts, merged: PartFacts | None = None) -> Stage:
+        """Return the stage for a step; `merged` has the threads that call it, if it is a function they all call."""
+        if merged is not None and "more" in part.settings:
+            settings = part.settings | {"in_workers": True, "made_by": "pipeline.threads"}
+            number = merged.inputs.count(part.number)
+            part = part._replace(workers=number, running=merged.running, worked=part.seconds, settings=settings)
         change = self._since(part.number, Counts(part.elements, part.seconds, part.worked, part.offered or 0.0))
         in_workers, taken = part.settings["in_workers"], _share(change.seconds, self.seconds)
         settings = {**part.settings, "taken": taken, "auto": part.offered is not None}
@@ -292,6 +335,26 @@ class _Collector:
             settings={"kind": "dataset", "unit": facts.unit, "passes": facts.passes} | called,
         )
 
+    def _consumer(self, queue: Stage) -> Stage:
+        """Return the stage for the user's code that takes from a queue."""
+        assert queue.tank is not None
+        called = {"called": f"your loop ({queue.name})"} if len(self.loops) + len(self.consumed) > 1 else {}
+        ended = queue.state == "closed" and not queue.tank.stats.size
+        return Stage(
+            -queue.id,
+            "loop",
+            queue.name,
+            "ended" if ended else "running",
+            threads=1,
+            running=int(not ended),
+            elements=queue.elements,
+            rate=queue.rate,
+            busy=1 - (queue.waits_in or 0.0),
+            waits_in=queue.waits_in,
+            age_s=queue.tank.stats.age_s,
+            settings={"kind": "queue", "unit": "elements"} | called,
+        )
+
     # Figures for the stages
 
     def _since(self, number: int, counts: Counts) -> Counts:
@@ -346,6 +409,17 @@ class _Collector:
         sources = [edge.source for edge in self.edges if edge.target == number]
         further = [edge.source for edge in self.edges if edge.target in sources and edge.target not in self.queues]
         return [each for each in dict.fromkeys(sources + further) if each in self.queues]
+
+
+def _with_clocks(parts: Sequence[Stage], merged: Mapping[int, PartFacts]) -> list[Stage]:
+    """Return the stages; the clocks of threads that call a function are the function's, not those of their `merge`."""
+    known = {each.id: each for each in parts}
+    for number, merge in merged.items():
+        threads, function = known[merge.number], known[number]
+        if function.settings["in_workers"] and "more" in function.settings:
+            known[number] = dataclasses.replace(function, cpu=threads.cpu, wanted=threads.wanted)
+            known[merge.number] = dataclasses.replace(threads, cpu=None, wanted=None)
+    return list(known.values())
 
 
 def _is_producer(queue: Any) -> bool:
@@ -416,14 +490,14 @@ def _number(thing: Any) -> int | None:
 
 
 def _of_today(stages: Iterable[Stage], edges: Sequence[Edge]) -> list[int]:
-    """Return the stages without ended functions and the queues they filled."""
-    ended = {stage.id for stage in stages if stage.kind == "function" and stage.state == "ended"}
-    filled = {edge.target for edge in edges if edge.source in ended}
-    return [
-        stage.id
-        for stage in stages
-        if stage.id not in ended and not (stage.state == "closed" and (stage.id in filled or stage.kind == "producer"))
-    ]
+    """Return the stages without ended functions and the queues they filled, unless there are no others."""
+    gone = {stage.id for stage in stages if stage.kind == "function" and stage.state == "ended"}
+    filled = {edge.target for edge in edges if edge.source in gone}
+    gone |= {
+        stage.id for stage in stages if stage.state == "closed" and (stage.id in filled or stage.kind == "producer")
+    }
+    gone |= {-number for number in gone}  # their consumers
+    return [stage.id for stage in stages if stage.id not in gone] or [stage.id for stage in stages]
 
 
 def _before(edges: Sequence[Edge], numbers: Iterable[int]) -> set[int]:

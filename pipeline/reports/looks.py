@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -38,7 +40,7 @@ class Look(NamedTuple):
         at: The time, by `time.monotonic`.
         queues: Statistics per queue and read-ahead step.
         counts: Counters per reader, step and iterator.
-        clocks: Thread clocks per step and iterator, and with a monitor per queue runner.
+        clocks: Thread clocks per step, iterator and queue runner; of ended queue runner threads with a monitor only.
         probed, held: Seconds with the GIL probed, and seconds with another thread holding it.
     """
 
@@ -68,6 +70,7 @@ def look(watch: Watch | None = None, loops: Mapping[int, LoopFacts] | None = Non
                 queues[part.number] = part.ahead
     known = dict(_clocks_of(loops))
     if watch is None:
+        known |= dict(_clocks_of_groups())
         return Look(time.monotonic(), queues, counts, known)
     watch.look(loops)
     return Look(time.monotonic(), queues, counts, known | watch.clocks(), watch.probed, watch.held)
@@ -78,6 +81,16 @@ def _clocks_of(loops: Mapping[int, LoopFacts]) -> Iterator[tuple[int, Clocks]]:
     for number, facts in loops.items():
         found = [(number, facts.clocks), *((part.number, part.clocks) for part in facts.parts)]
         yield from ((each, known) for each, known in found if known is not None)
+
+
+def _clocks_of_groups() -> Iterator[tuple[int, Clocks]]:
+    """Yield the clocks of the queue runners whose threads all run."""
+    for number, group in live.groups.numbered():
+        times = group.times()
+        found = [clocks(thread.native_id) for thread, (_, ended) in times.items() if ended is None]
+        known = [each for each in found if each is not None]
+        if known and len(known) == len(times):
+            yield number, functools.reduce(Clocks.plus, known)
 
 
 class Watch:
@@ -129,8 +142,11 @@ def note_inputs(loops: Mapping[int, LoopFacts]) -> None:
     taken: dict[int | None, list[Any]] = {}
     for _, queue in live.queues.numbered():
         taken.setdefault(queue._taker(), []).append(queue)
+    alive = {thread.ident: thread for thread in threading.enumerate()}
     for _, group in live.groups.numbered():
         for thread in group.times():
+            if alive.get(thread.ident, thread) is not thread:
+                continue  # it has ended, and another one has its identifier
             for queue in taken.get(thread.ident, ()):
                 if queue is not group.queue:
                     group.inputs.add(queue)

@@ -67,10 +67,10 @@ class Stage:
     """One part of a run. Shares are from 0 to 1 and refer to its threads' time within the window.
 
     Attributes:
-        id: A unique number in this process; edges name it.
+        id: A unique number in this process; edges name it. It is negative for a loop that takes from a queue.
         kind: "producer" (a queue with its own thread), "queue", "reader", "function" (called by a queue runner or a
-            dataset), "source" (the input of a dataset), "step" (another transformation in a dataset) or "loop" (an
-            iterator, and your code that takes its batches).
+            dataset), "source" (the input of a dataset), "step" (another transformation in a dataset) or "loop" (your
+            code that takes batches from an iterator, or elements from a queue).
         name: The user's name for it, or the function's name.
         state: "running", "idle", "ended", ...; for a queue "open" or "closed".
         threads: Number of threads or workers; 1 for a loop or a `prefetch`; 0 for a stage that runs in the consuming
@@ -82,7 +82,7 @@ class Stage:
             unknown.
         waits_in: Share of the time waiting for input; for a queue or `prefetch`, its consumers' share.
         waits_out: Share of the time waiting for room; for a queue or `prefetch`, its producers' share.
-        cpu: Processors used, such as 1.7; None if unknown, and for queue runners without a monitor.
+        cpu: Processors used, such as 1.7; None if unknown, and for ended queue runners without a monitor.
         wanted: Processors used or waited for.
         bytes: Bytes a reader has read from its files; None for other stages.
         errors: Skipped errors.

@@ -101,7 +101,8 @@ def _place(stage: Stage, known: Mapping[int, Stage], behind: Mapping[int, int]) 
         return ""
     if at.kind == "loop":
         return "your thread"
-    return "its own thread" if at is stage else f"{printable(at.name.partition('(')[0])}'s thread"
+    whose = "its own" if at is stage else f"{printable(at.name.partition('(')[0])}'s"
+    return f"{whose} {'thread' if at.threads < 2 else count(at.threads, 'thread')}"
 
 
 _FIGURES = (THREADS, RATE, BUSY, CPU, WAITS_IN, WAITS_OUT)

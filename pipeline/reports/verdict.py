@@ -38,6 +38,7 @@ from pipeline.reports.facts import (
 from pipeline.reports.first import first_awaited
 from pipeline.reports.model import Stage, Verdict
 from pipeline.reports.offers import WORTH, between
+from pipeline.reports.queue_runners import of_queue, of_runner
 from pipeline.reports.report import Report
 from pipeline.reports.twins import with_number
 
@@ -48,9 +49,13 @@ _FIRST = 0.7  # share of a loop's waiting time: more until its first batch means
 _SMALL = 1e-3  # seconds: handing smaller batches between threads costs more than it gains
 
 
-def judge(report: Report) -> list[Verdict]:
-    """Return a verdict for each iterator."""
-    return [_verdict(report, loop) for loop in report.stages if loop.kind == "loop"]
+def judge(report: Report, kind: str = "dataset") -> list[Verdict]:
+    """Return a verdict for each iterator over a dataset; for kind "queue", for each loop that takes from a queue."""
+    return [
+        _verdict(report, each)
+        for each in report.stages
+        if each.kind == "loop" and each.settings.get("kind", "dataset") == kind
+    ]
 
 
 def _verdict(report: Report, loop: Stage) -> Verdict:
@@ -97,7 +102,9 @@ def _short(loop: Stage, seconds: float, started: float, slow: Stage) -> Remedy:
     after = f" after a start of {started:.1f} s" if started else ""
     busiest = _consumers(loop)[0] if slow is loop else f"`{slow.name}`"
     more = max(2, math.ceil(1.5 * passes * LONG / max(seconds, 1e-3)))
-    how = "" if loop.state == "running" else f", for example with `.repeat({more})` at the end"
+    how = f", for example with `.repeat({more})` at the end"
+    if loop.state == "running" or loop.settings.get("kind") == "queue":
+        how = ""
     cause = f"Too short to judge ({took}{after}); so far {busiest} took longest"
     return Remedy(loop, "short", cause, f"Let it run for {LONG:.0f} s or more{how}", sure=True)
 
@@ -118,25 +125,34 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
         ahead = max(thread.inputs, key=lambda each: each.waits_in or 0.0, default=None)
         if ahead is None or (thread.own > MOSTLY * thread.busy and not (busiest or never_waits(ahead))):
             break
-        if ahead.kind != "step":
+        if ahead.kind != "step" and not report.before(ahead):
             return _outside(ahead)
         behind = needed(thread, behind, consumer)
         room = ahead.waits_out or 0.0
-        if room > OFTEN and ahead.name.startswith("prefetch("):
+        if room > OFTEN and _has_room(ahead):
             if remedy := _of_room(report, ahead, thread, behind, consumer):
                 return remedy
-            if ahead.rate * _SMALL > 1:
+            if ahead.kind == "step" and ahead.rate * _SMALL > 1:
                 return too_small(ahead)
         beyond = thread_behind(report, ahead, 1 - room)
         alone = thread.own + beyond.own + consumer  # the share of the time that one thread would need
-        if busiest is None and not beyond.inputs and ahead.rate * _SMALL > 1 and alone * WORTH < 1:
+        if (
+            ahead.kind == "step"
+            and busiest is None
+            and not beyond.inputs
+            and ahead.rate * _SMALL > 1
+            and alone * WORTH < 1
+        ):
             return too_small(ahead)
         thread = beyond
     if not thread.parts:
         return _consumer(loop)
     moving = [each for each in thread.parts if moves_much(report, each)]
     slow = busiest if busiest in thread.parts else max(moving or thread.parts, key=taken)
-    return (of_workers if has_workers(slow) else of_serial)(report, slow, thread, behind, consumer)
+    of_step = (
+        of_runner if has_workers(slow) and "more" in slow.settings else of_workers if has_workers(slow) else of_serial
+    )
+    return of_step(report, slow, thread, behind, consumer)
 
 
 def _without_example(report: Report, loop: Stage) -> Remedy:
@@ -148,12 +164,19 @@ def _without_example(report: Report, loop: Stage) -> Remedy:
     return Remedy(slow, "start", cause, "", sure=True)
 
 
+def _has_room(ahead: Stage) -> bool:
+    """Return whether the user chose how many elements a stage holds."""
+    return ahead.kind == "queue" or ahead.name.startswith("prefetch(")
+
+
 def _of_room(report: Report, ahead: Stage, thread: Thread, behind: float, consumer: float) -> Remedy | None:
-    """Return the remedy for a `prefetch` that is too small; None if its own thread is the slower one."""
+    """Return the remedy for a `prefetch` or queue that is too small; None if its own thread is the slower one."""
     room = ahead.waits_out or 0.0
     empty = max(ahead.waits_in or 0.0, 1 - consumer - thread.own if thread.first else 0.0)  # or waits for the GIL
     if empty + room > _OVERLAP or 1 - room > _SLOWER * behind:
         return None
+    if ahead.kind == "queue":
+        return of_queue(ahead, consumer, empty, room)
     return by_turns(report, ahead, consumer, empty, room)
 
 
@@ -168,7 +191,7 @@ def _seldom(report: Report, loop: Stage, waits: float) -> Remedy | None:
             return found
         return of_serial(report, max(thread.parts, key=taken), thread, 1 - waits, 1 - waits)
     ahead = max(thread.inputs, key=lambda each: each.waits_in or 0.0)
-    if ahead.name.startswith("prefetch(") and (ahead.waits_out or 0.0) > OFTEN:
+    if _has_room(ahead) and (ahead.waits_out or 0.0) > OFTEN:
         return _of_room(report, ahead, thread, 1 - waits, 1 - waits)
     return None
 
@@ -182,7 +205,8 @@ def _consumers(loop: Stage) -> tuple[str, float]:
 def _consumer(loop: Stage) -> Remedy:
     who, share = _consumers(loop)
     cause = f"Bottleneck: {who} ({share:.0%} of the time)"
-    return Remedy(loop, "consumer", cause, "The dataset keeps up; change nothing in it", "consumer", sure=True)
+    source = f"Queue '{loop.name}'" if loop.settings.get("kind") == "queue" else "The dataset"
+    return Remedy(loop, "consumer", cause, f"{source} keeps up; change nothing in it", "consumer", sure=True)
 
 
 def _filling(report: Report, loop: Stage) -> Remedy | None:
@@ -197,8 +221,9 @@ def _filling(report: Report, loop: Stage) -> Remedy | None:
     if pool is None:
         return None
     cause = f"Your loop waited {first:.1f} s ({first / max(age, 1e-9):.0%}) until the buffer of `{pool.name}` was full"
-    advice = "A smaller `buffer_size` starts sooner and shuffles less"
-    return Remedy(pool, "pool", cause, advice, "buffer_size", sure=True)
+    knob = "min_after_dequeue" if "min_after_dequeue" in pool.name else "buffer_size"
+    advice = f"A smaller `{knob}` starts sooner and shuffles less"
+    return Remedy(pool, "pool", cause, advice, knob, sure=True)
 
 
 def _outside(queue: Stage) -> Remedy:

@@ -64,6 +64,7 @@ class Node:
         made_at: The user's line with the call.
         summed: The number of batchings after `checksum`; None without a checksum.
         takes_workers: The function to call for this source with `workers=`; "" for all other nodes.
+        more: How users write the number of threads that call this source, which "{}" stands for; "" for all others.
         takes_index: True for a stream that would be indexed with `index=True`.
         joins_files: True for a source whose examples could as well be in fewer files.
         lighter: The advice if this source has too much to do, as a sentence without its full stop.
@@ -93,6 +94,7 @@ class Node:
     made_at: Place | None = None
     summed: int | None = None
     takes_workers: str = ""
+    more: str = ""
     takes_index: bool = False
     joins_files: ClassVar[bool] = False
     lighter: str = "To go faster, read less per example"

@@ -76,6 +76,8 @@ class Shuffle(Choice):
         return Drawn(index, self.buffer_size, pair, draws)
 
     def label(self) -> str:
+        if "min_after_dequeue" in self._options:
+            return f"shuffle(min_after_dequeue={self._options['min_after_dequeue']:,})"
         return f"shuffle({self.buffer_size:,})"
 
 

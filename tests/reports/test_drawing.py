@@ -35,7 +35,7 @@ def test_a_loop_is_drawn_with_what_leads_to_it(loop):
     other = pipeline.FIFOQueue(5, "int32", shapes=[()], name="other")
     assert titles(pipeline.draw(loop).svg) == [
         "source example",
-        "step shuffle(30)",
+        "step shuffle(min_after_dequeue=20)",
         "step batch(10)",
         "step prefetch(4)",
         "loop <b>pool</b>",

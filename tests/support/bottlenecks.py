@@ -261,5 +261,5 @@ CASES = {
         {"step": nothing},
     ),
     "pool that fills": Case(pool, {"buffer_size": 390}, "pool", "buffer_size", {"buffer_size": 10}),
-    "slow producer": Case(producer, {"threads": 1}, "queue", None, None),
+    "slow producer": Case(producer, {"threads": 1}, "function", "num_threads", {"threads": VALUE}),
 }

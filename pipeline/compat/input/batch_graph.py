@@ -62,6 +62,12 @@ class BatchArguments(NamedTuple):
                 f"capacity {self.capacity} must be bigger than min_after_dequeue {self.min_after_dequeue}."
             )
 
+    def with_more_threads(self) -> str:
+        """See `more` of WorkerGroup."""
+        if self.function.endswith("join"):
+            return f"{{}} sources in `{self.function}`"
+        return f"`num_threads={{}}` in `{self.function}`"
+
     def queue(self, dtypes: Sequence[Any], shapes: Any) -> Any:
         """Make the example queue."""
         if self.function.startswith("shuffle"):
@@ -109,7 +115,9 @@ def _dequeued(request: BatchArguments, sources: Sequence[Sequence[Any]], scope: 
     queue = request.queue(dtypes, shapes)
     enqueue = queue.enqueue_many if many else queue.enqueue
     enqueue_ops = [enqueue_kept(enqueue, source, keep) for source in dense]
-    add_queue_runner(QueueRunner(queue, enqueue_ops * request.num_threads))
+    runner = QueueRunner(queue, enqueue_ops * request.num_threads)
+    runner.more = request.with_more_threads()
+    add_queue_runner(runner)
     request.summarize(queue)
     dequeue = queue.dequeue_up_to if request.allow_smaller_final_batch else queue.dequeue_many
     return restored(dequeue(request.batch_size, name=scope), sparse)

@@ -25,7 +25,7 @@ from pipeline.errors import InvalidArgumentError, OpError
 # them.
 _WAITING = frozenset(("QueueDequeueV2", "ReaderReadV2"))
 # User functions may wait for anything.
-_FUNCTIONS = frozenset(("PyFunc", "PyFuncStateless"))
+FUNCTIONS = frozenset(("PyFunc", "PyFuncStateless"))
 
 
 def in_hand(sess: BaseSession, op: Operation, single: Callable[[], object], threads: int) -> Callable[[], object]:
@@ -40,7 +40,7 @@ def in_hand(sess: BaseSession, op: Operation, single: Callable[[], object], thre
     if threads < 2 or op.control_inputs or sess._timeout is not None:
         return single
     plan = Plan(op.inputs[1:], (), sess._folded)
-    alone = any(each.type not in _WAITING if each.blocking else each.type in _FUNCTIONS for each in plan.ops)
+    alone = any(each.type not in _WAITING if each.blocking else each.type in FUNCTIONS for each in plan.ops)
     return single if alone else ElementsInHand(sess, op, plan, single, threads)
 
 

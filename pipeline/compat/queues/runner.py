@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.compat.graph.default_session import get_default_session
 from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.graph.scopes import get_default_graph
-from pipeline.compat.graph.tensor import Operation
+from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.queues.gil_turns import FeederThreads, GilTurns, TakingTurns, done, gil_enabled
-from pipeline.compat.queues.in_hand import in_hand
+from pipeline.compat.queues.in_hand import FUNCTIONS, in_hand
 from pipeline.compat.queues.move_blocks import in_blocks
 from pipeline.compat.session.session import BaseSession
 from pipeline.diagnostics.workers import WorkerGroup
@@ -47,6 +47,8 @@ class QueueRunner(native.QueueRunner):
         ValueError: The queue or the operations are missing, or a definition is given as well.
         TypeError: `queue_closed_exception_types` is not a non-empty tuple of error classes.
     """
+
+    more = ""  # see WorkerGroup
 
     def __init__(
         self,
@@ -126,7 +128,8 @@ class QueueRunner(native.QueueRunner):
             queue = sess.run(queue.queue_ref if hasattr(queue, "queue_ref") else queue.outputs[0])
         except Exception as error:  # the threads raise and report it too
             _log.debug("no queue in the session for '%s': %s", self.name, error)
-        group = WorkerGroup(queue, len(self.enqueue_ops))
+        names = _functions(self.enqueue_ops) or [self.name.rpartition("/")[0] or self.name]
+        group = WorkerGroup(queue, len(self.enqueue_ops), names, self.more)
         group.gate = _starting.gate
         watchdog = getattr(queue, "_watched_by", None)
         if watchdog is not None:
@@ -147,6 +150,22 @@ class QueueRunner(native.QueueRunner):
 
 def _enqueues(op: Any) -> bool:
     return str(getattr(op, "type", "")).startswith("QueueEnqueue")
+
+
+def _functions(ops: Sequence[Any]) -> list[str]:
+    """Return the names of the Python functions that operations call."""
+    found: dict[str, None] = {}
+    seen: set[Operation] = set()
+    waiting = [each.op if isinstance(each, Tensor) else each for each in ops]
+    while waiting:
+        op = waiting.pop()
+        if not isinstance(op, Operation) or op in seen:
+            continue
+        seen.add(op)
+        if op.type in FUNCTIONS and op.kernel is not None:
+            found[op.kernel.__name__] = None
+        waiting += [each.op for each in op.inputs]
+    return list(found)
 
 
 def _taking_turns(run: Callable[[], object]) -> Callable[[], object]:

@@ -70,6 +70,7 @@ def _function(func: Any, inp: Any, declared: Any, stateful: bool, name: str | No
         outputs = [(each, None) for each in kinds]
         # A stateless function is called once if its inputs are constant.
         kernel = (lambda _, *values: call(*values)) if stateful else call
+        kernel.__name__ = str(getattr(func, "__name__", type(func).__name__))  # for reports
         op: Operation = node(op_type, inputs, outputs, kernel, scope, attrs=attrs, stateful=stateful)
     tensors: list[Tensor] = list(op.outputs)
     if not several:

@@ -206,6 +206,20 @@ def test_a_python_function_in_a_session(gate):
     assert verdict.starved or verdict.advice.startswith(f"Try `num_threads={verdict.value}` in `batch`")
 
 
+def test_a_thread_with_the_identifier_of_one_that_has_ended():
+    """Identifiers are used again, most often at once, so the queue is not that of the ended one's dataset."""
+    ended = iter(pipeline.dataset(range(3)).prefetch(1))
+    assert [*ended] == [0, 1, 2]
+    (rows,) = queues("rows")
+    taker = run_in_thread(rows.dequeue)
+    wait_until(lambda: rows.stats().waiting_dequeues, "the thread to wait")
+    found = {(stage.kind, stage.name): stage.id for stage in pipeline.report().stages}
+    assert ("loop", "rows") in found
+    rows.enqueue(1)
+    assert taker.result() == 1
+    assert repr(ended).startswith("<DatasetIterator")  # it is alive until here
+
+
 # Hand-made models
 
 

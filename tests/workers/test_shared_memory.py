@@ -98,7 +98,7 @@ class TestIdle:
         wait_until(lambda: number not in functions.descendants(os.getpid()), "its end")
         with pipeline.processes(1, setup=os.getpid) as workers:
             workers.submit(abs, 1).result()
-        assert segments() == {}
+        wait_until(lambda: segments() == {}, "its memory to be given back")
 
     def test_a_block_that_has_ended_keeps_none(self):
         with pipeline.processes(1) as workers:

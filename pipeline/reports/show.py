@@ -17,7 +17,7 @@ from pipeline.reports import live_table
 from pipeline.reports.report import Report
 from pipeline.reports.sampler import Sampler
 from pipeline.reports.screen import Screen
-from pipeline.reports.words import held, printable, progress, rate
+from pipeline.reports.words import held, printable, progress, rate, unit
 
 _WINDOW = 10.0  # seconds for rates
 _OFTEN, _SELDOM = 0.5, 5.0  # seconds between two pictures, and between two lines
@@ -223,8 +223,8 @@ def line(report: Report) -> str:
     for stage in report.stages:
         name, note = printable(stage.name), progress(stage)
         if stage.kind == "loop":
-            speed = f"{rate(stage)}/s" if stage.state == "running" else stage.state
-            waiting = [f", {held(each)} held" for each in report.before(stage) if each.tank is not None]
+            speed = f"{rate(stage)} {unit(stage)}/s" if stage.state == "running" else stage.state
+            waiting = [f", {held(each)} ready" for each in report.before(stage) if each.tank is not None]
             parts.append(f"{name} {speed}{''.join(waiting)}")
         elif note and stage.state != "closed":
             parts.append(f"{name} {note}")

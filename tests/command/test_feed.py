@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -193,6 +194,15 @@ class TestErrors:
         with pytest.raises(SystemExit) as caught:
             main([])
         assert caught.value.code == 2
+
+
+def test_the_page_lists_every_option(capsys):
+    with pytest.raises(SystemExit):
+        main(["feed", "--help"])
+    options = set(re.findall(r"--[a-z-]*[a-z]", capsys.readouterr().out)) - {"--help"}
+    page = (DIGITS.parents[2] / "docs" / "feed.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `--")]
+    assert set(re.findall(r"--[a-z-]+", " ".join(rows))) == options
 
 
 def test_reader_of_the_report_that_went_away_is_no_error():

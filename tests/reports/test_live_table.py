@@ -104,4 +104,4 @@ def test_nothing_yet():
 
 
 def test_a_line():
-    assert line(report()) == f"names 40%, 3 s left; shuffle_batch 1,070/s, 50 of 200 held; {TEXT}"
+    assert line(report()) == f"names 40%, 3 s left; shuffle_batch 1,070 elements/s, 50 of 200 ready; {TEXT}"

@@ -208,11 +208,11 @@ def test_lines_and_the_report(loop, monkeypatch):
     with contextlib.redirect_stderr(io.StringIO()) as stderr:
         monkeypatch.setattr(show.Lines, "every", 0.0)
         with pipeline.monitor():
-            while "held" not in stderr.getvalue():
+            while "ready" not in stderr.getvalue():
                 next(loop)
         lines = stderr.getvalue().splitlines()
         assert lines[0].startswith("pipeline: ")
-        assert any("examples" in line and "held" in line for line in lines)
+        assert any("examples" in line and "ready" in line for line in lines)
         assert any(each.startswith("step ") for each in lines)
         assert "\x1b" not in stderr.getvalue()
 

@@ -35,8 +35,6 @@ _IN_PYTHON = {  # advice for sources that make each example in Python
 _WHOLE = ("images", "files")  # formats that threads read
 _LARGE_BATCH = 1024  # compiled steps hand over larger batches in no noticeable time
 _SHORT_BATCH = 600.0  # microseconds: handing a batch over takes 15 to 90
-_BUSY = 0.9  # share of the time: steps that work for longer leave little to hand over
-_TINY_BATCH = 16
 _MEDIUM_BATCH = 256  # from 512 on the gain was 0.7 to 1.5
 _HAND_OVER = 15.0  # microseconds to hand a batch over, at least
 _PARQUET = 20.0, 2.0  # gain and least gain of Parquet: 21 for three numbers and words per line, 2.3 for lists
@@ -242,9 +240,8 @@ class FeedReport(NamedTuple):
         size, format = self.settings["batch_size"], self.settings["format"]
         each = 1e6 * (self.seconds - self.first_batch_s) / max(1, self.batches - 1)  # microseconds per batch
         length = self.bytes / self.examples
-        busy = sum(map(taken, self._working()))
-        short = each < _SHORT_BATCH and (size <= _TINY_BATCH or busy < _BUSY)
-        if self._nested() or format in (*_IN_PYTHON, *_WHOLE) or size >= _MEDIUM_BATCH or not short or each <= 0:
+        short = 0 < each < _SHORT_BATCH
+        if self._nested() or format in (*_IN_PYTHON, *_WHOLE) or size >= _MEDIUM_BATCH or not short:
             return _Advice("")
         # The range held for six files with batches of 4, 16 and 128: the gains were 1.0 to 67.
         shortest, longest = 0.1 + length / 1000, 2 + length / 50  # microseconds per example in large batches

@@ -9,6 +9,7 @@ from pipeline.stats import QueueStats
 NOTICED = 0.05  # seconds: a shorter start changes no verdict
 _LONG = 0.1  # share of the time: a longer start does
 _LONGER = 2  # times the longest later call
+_SLOWER = 3  # times the time of as many later examples: those that fill a buffer take up to 1.6, in fresh memory
 
 
 def without_start(facts: LoopFacts) -> LoopFacts:
@@ -50,7 +51,7 @@ def _waited_less(part: PartFacts, start: float) -> PartFacts:
 def without_slow_first(facts: LoopFacts) -> LoopFacts:
     """Return the facts as if the iterator had begun after its first batch, if a function or source began slowly.
 
-    It did if its first examples took much longer than as many later ones, such as a function that loads a model.
+    It did if its first examples took several times as long as later ones, such as a function that loads a model.
     """
     times, first = facts.times, facts.first
     if first is None or times.begun_at is None or times.first_at is None or facts.taken[0] <= first.taken[0]:
@@ -88,8 +89,9 @@ def _took_longer(part: PartFacts, first: PartFacts) -> float:
     at_first, at_all, workers = first.seconds, part.seconds, 1
     if part.settings["in_workers"]:  # a loop that is slower waits for the first examples alone
         at_first, at_all, workers = first.worked, part.worked, max(1, part.workers)
-    longer = min((at_first - first.elements * (at_all - at_first) / later) / workers, first.seconds)
-    return longer if longer > _LONGER * part.settings["longest_s"] else 0.0
+    usual = first.elements * (at_all - at_first) / later
+    longer = min((at_first - usual) / workers, first.seconds)
+    return longer if at_first > _SLOWER * usual and longer > _LONGER * part.settings["longest_s"] else 0.0
 
 
 def _since(part: PartFacts, first: PartFacts, start: float) -> PartFacts:

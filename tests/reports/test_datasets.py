@@ -234,6 +234,24 @@ def test_a_slow_first_call_is_left_out(workers):
     assert report.stages[-1].age_s == report.seconds
 
 
+def test_a_buffer_that_fills_slowly_is_no_slow_start():
+    """Its examples are written into fresh memory, so they take longer than later ones, but not several times."""
+
+    def rows():
+        for number in range(3000):
+            if number < 1000 or number % 2:
+                end = time.perf_counter() + 0.4e-3
+                while time.perf_counter() < end:
+                    pass
+            yield number
+
+    with iter(pipeline.dataset(rows).shuffle(1000).batch(100)) as batches:
+        list(batches)
+        report = batches.report()
+    assert "started_s" not in report.stages[0].settings
+    assert report.stages[0].elements == report.stages[1].elements == 3000
+
+
 def test_a_slow_first_call_is_not_left_out_if_later_ones_are_slow_too():
     """Such as files of unequal size."""
 

@@ -142,7 +142,8 @@ def _by_content(name: str, head: bytes, ending: str) -> str:
         return known
     if binary:
         raise invalid(f"{name}: not text, and its first bytes are of no format that feed knows: pass --format, {HELP}")
-    return _of_text(name, head, ending) if head else ""
+    found = _of_text(name, head, ending) if head else ""
+    return known if known and found == "lines" else found  # such as the page of an error instead of the file
 
 
 def _by_first_bytes(head: bytes, ending: str) -> str:

@@ -178,6 +178,18 @@ REFUSED = {
 }
 
 
+@pytest.mark.parametrize("ending", ["parquet", "feather", "npy", "npz", "jpg", "tar", "jsonl"])
+def test_a_text_with_the_name_of_another_format_is_damaged(capsys, tmp_path, ending):
+    """Such as the page of an error that was downloaded instead of the file; it is no file of lines."""
+    if ending in ("parquet", "feather"):
+        pytest.importorskip("pyarrow")
+    (tmp_path / f"rows.{ending}").write_text("not found\n")
+    assert main(["feed", str(tmp_path / f"rows.{ending}")]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("pipeline feed: ")
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_feed_does_not_read(capsys, tmp_path, name):
     """One line, and a failure status."""

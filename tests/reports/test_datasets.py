@@ -239,7 +239,7 @@ def test_a_buffer_that_fills_slowly_is_no_slow_start():
 
     def rows():
         for number in range(3000):
-            if number < 1000 or number % 2:
+            if number < 1000 or number % 3:
                 end = time.perf_counter() + 0.4e-3
                 while time.perf_counter() < end:
                     pass

@@ -115,8 +115,8 @@ def test_a_queue_that_a_queue_runner_takes_from():
         wait_until(lambda: downstream.size() == 5, "the elements")
         report = pipeline.report()
     known = named(report)
-    (function,) = (stage for stage in report.stages if stage.kind == "function")
-    assert (known["queue", "upstream"].id, function.id) in report.edges
+    (function,) = report.before(known["queue", "downstream"])
+    assert (function.kind, known["queue", "upstream"].id) == ("function", report.before(function)[0].id)
 
 
 def test_reports_keep_nothing_alive():

@@ -4,14 +4,12 @@ import functools
 import itertools
 import multiprocessing
 import random
-import subprocess
-import sys
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
 import worker_functions as functions
-from helpers import LIMIT, run_script
+from helpers import run_file, run_script
 
 import pipeline
 
@@ -188,7 +186,9 @@ thread.join()
 def test_a_function_is_not_accused_of_what_another_thread_draws(function, draw, text, workers, tmp_path):
     path = tmp_path / "program.py"
     path.write_text(OTHER_THREAD.format(function=function, draw=draw, workers=workers))
-    told = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=LIMIT, check=True).stderr
+    done = run_file(path)
+    assert done.returncode == 0
+    told = done.stderr
     line = path.read_text().partition("# here")[0].count("\n") + 1
     assert told.startswith(f"{path}:{line}: RuntimeWarning: {text}")
     assert told.count("RuntimeWarning") == 1

@@ -14,7 +14,7 @@ from multiprocessing import get_context
 import ahead_functions as functions
 import pytest
 from ahead_functions import ByHand, two_pools
-from helpers import LIMIT, raises, run_in_thread, run_script, wait_until
+from helpers import LIMIT, raises, run_file, run_in_thread, wait_until
 from orchestration import closed_queue, fresh_collection, no_thread_left, out_of_range
 
 import pipeline
@@ -378,7 +378,7 @@ class TestLeaving:
     @pytest.mark.parametrize("end", ["next(batches)", "next(batches); 1 / 0", "del batches"])
     def test_a_program(self, tmp_path, end):
         (tmp_path / "program.py").write_text(PROGRAM.format(end=end))
-        done = run_script(f"import runpy; runpy.run_path({str(tmp_path / 'program.py')!r}, run_name='__main__')")
+        done = run_file(tmp_path / "program.py")
         assert done.returncode == (1 if "1 / 0" in end else 0)
         assert done.stderr.count("Traceback") == done.returncode
 

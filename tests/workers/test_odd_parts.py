@@ -1,12 +1,11 @@
 """If a function cannot be sent to processes, the error names the part rejected by pickle."""
 
 import functools
-import subprocess
 import sys
 import threading
 
 import pytest
-from helpers import LIMIT
+from helpers import run_file
 
 import pipeline
 
@@ -66,7 +65,7 @@ def test_a_program_without_a_guard(tmp_path):
         "data = pipeline.dataset(range(4)).map(double, workers=pipeline.processes(2))\n"
         "for each in data:\n    print(each)\n"
     )
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=LIMIT, check=False)
+    done = run_file(path)
     assert done.stdout == ""
     assert done.stderr == (
         "Traceback (most recent call last):\n"

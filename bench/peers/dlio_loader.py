@@ -1,10 +1,12 @@
 """A data loader for DLIO that reads with queue-runner. `dlio.py` runs it.
 
-Like DLIO's own readers, it reads and parses each example, and hands over one prepared array instead.
+Like DLIO's own readers, it reads and parses each example, and hands over one prepared array instead. Two threads read
+volumes; PyTorch has the four processes of DLIO's configuration.
 """
 
 import os
 
+import numpy as np
 from dlio_benchmark.common.enumerations import DatasetType, FormatType, Shuffle
 from dlio_benchmark.data_loader.base_data_loader import BaseDataLoader
 
@@ -30,8 +32,14 @@ class Loader(BaseDataLoader):
         order["shard"] = args.my_rank, args.comm_size
         prepared = args.resized_image
         if self.format_type is FormatType.NPZ:
-            volumes = pipeline.npz(files, ["x"], verify="DLIO_UNCHECKED" not in os.environ, **order)
-            batches = volumes.map(lambda volume: prepared).batch(self.batch_size, drop_remainder=True)
+            volumes = pipeline.npz(files, ["x"], verify="DLIO_UNCHECKED" not in os.environ)
+            numbers = pipeline.arrays(np.arange(len(files)), **order)
+
+            def read(number):
+                assert volumes[number]["x"].ndim == 3
+                return prepared
+
+            batches = numbers.map(read, workers=2).batch(self.batch_size, drop_remainder=True)
         else:
             records = pipeline.tfrecord(files, FEATURES, **order)
             if args.sample_shuffle is not Shuffle.OFF:

@@ -182,7 +182,8 @@ def verdicts():
         words, ratio = difference(task.work)
         kind = "As fast" if abs(ratio - 1) < ALIKE else "Faster" if ratio > 1 else "Slower"
         said[kind].append((ratio, f"{task.title} ({words})"))
-    lines = [f"- *{kind}*: {'; '.join(each for _, each in sorted(found)[::-1])}." for kind, found in said.items()]
+    some = {kind: [each for _, each in sorted(found)[::-1]] for kind, found in said.items() if found}
+    lines = [f"- *{kind}*: {'; '.join(found)}." for kind, found in some.items()]
     return "\n".join(_filled(line, "  ") for line in lines)
 
 

@@ -344,7 +344,7 @@ class Ended:
 
     Attributes:
         watchers: The watchers, the latest last.
-        several: True if it ended among loops over other datasets.
+        several: True if it ended among loops over other datasets, or its dataset was read faster in another one.
         since: Without watchers, loops that ended until then are out of date, by `time.monotonic`.
     """
 
@@ -374,8 +374,10 @@ class Ended:
         if not self.watchers and self._is_reported():
             self._last, self.several = None, False
         again = self._recipe() is recipe
-        self.several |= self._last is not None and not again and min(seconds, self._seconds) >= SHORTEST
-        if self._last is None or seconds >= (self._seconds / 2 if again else self._seconds):
+        replaces = seconds >= (self._seconds / 2 if again else self._seconds)
+        if self._last is not None and min(seconds, self._seconds) >= SHORTEST:
+            self.several |= not (again and replaces)
+        if self._last is None or replaces:
             new, self._seconds, self._recipe = facts(), seconds, weakref.ref(recipe)
             new = new._replace(state="closed" if new.state == "closed" else "ended")
             self._last = found, new if self.watchers else without_threads(new)

@@ -129,6 +129,29 @@ def test_other_recipes_stand_alone():
     assert batches.report().stages[1].elements == 60
 
 
+def test_a_verdict_on_the_epoch_that_filled_a_cache():
+    """Later epochs are faster, so it says which one it is about. No other loop runs."""
+    script = """
+import time
+import pipeline
+
+def fetch(number):
+    time.sleep(0.005)
+    return number
+
+def use(number):
+    time.sleep(0.0002)
+    return number
+
+data = pipeline.dataset(range(250)).map(fetch).cache().map(use).batch(10)
+for epoch in range(int(input())):
+    list(data)
+print(pipeline.report().verdict.text)
+"""
+    assert run_script(script, input="1").stdout.startswith("Bottleneck: `fetch`")
+    assert run_script(script, input="3").stdout.startswith("Your longest loop (")
+
+
 @pytest.mark.parametrize("leaves", [True, False], ids=["break", "end"])
 def test_a_monitor_ends_with_the_verdict_on_a_loop_that_is_gone(leaves, capfd):
     with pipeline.monitor(interval=0.05, show="plain"):

@@ -100,13 +100,19 @@ def _short(loop: Stage, seconds: float, started: float, slow: Stage) -> Remedy:
     passes = int(loop.settings.get("passes", 1))
     took = f"{passes} epochs, {seconds:.2f} s" if passes > 1 else f"{seconds:.2f} s"
     after = f" after a start of {started:.1f} s" if started else ""
-    busiest = _consumers(loop)[0] if slow is loop else f"`{slow.name}`"
-    more = max(2, math.ceil(1.5 * passes * LONG / max(seconds, 1e-3)))
-    how = f", for example with `.repeat({more})` at the end"
+    called = f"queue '{slow.name}'" if slow.kind == "queue" else f"`{slow.name}`"
+    busiest = _consumers(loop)[0] if slow is loop else called
+    how = f", for example with `.repeat({_round(1.5 * passes * LONG / max(seconds, 1e-3))})` at the end"
     if loop.state == "running" or loop.settings.get("kind") == "queue":
         how = ""
     cause = f"Too short to judge ({took}{after}); so far {busiest} took longest"
     return Remedy(loop, "short", cause, f"Let it run for {LONG:.0f} s or more{how}", sure=True)
+
+
+def _round(epochs: float) -> int:
+    """Return a number of epochs, at least 2, rounded up to one digit and zeros."""
+    unit = 10 ** max(0, math.ceil(math.log10(epochs)) - 1) if epochs > 1 else 1
+    return max(2, math.ceil(epochs / unit) * unit)
 
 
 def _of_loop(report: Report, loop: Stage) -> Remedy:
@@ -205,8 +211,14 @@ def _consumers(loop: Stage) -> tuple[str, float]:
 def _consumer(loop: Stage) -> Remedy:
     who, share = _consumers(loop)
     cause = f"Bottleneck: {who} ({share:.0%} of the time)"
-    source = f"Queue '{loop.name}'" if loop.settings.get("kind") == "queue" else "The dataset"
-    return Remedy(loop, "consumer", cause, f"{source} keeps up; change nothing in it", "consumer", sure=True)
+    source = f"queue '{loop.name}'" if loop.settings.get("kind") == "queue" else "the dataset"
+    waits = loop.waits_in or 0.0
+    if (1 - waits) * WORTH < 1:
+        most = f"at most {1 / (1 - waits):.1f} times as fast"
+        advice = f"It waits {waits:.0%} of the time for {source}, so less waiting makes it {most}"
+    else:
+        advice = f"{source[0].upper()}{source[1:]} keeps up; change nothing in it"
+    return Remedy(loop, "consumer", cause, advice, "consumer", sure=True)
 
 
 def _filling(report: Report, loop: Stage) -> Remedy | None:

@@ -910,10 +910,31 @@ def test_busy_threads_that_hold_the_lock_on_a_busy_machine():
     assert got.advice == "Try `workers=pipeline.processes(2)`: up to 2.2 times as fast."
 
 
-@pytest.mark.parametrize(("state", "advice"), [("running", "s or more."), ("ended", "`.repeat(3)` at the end.")])
-def test_a_short_run_names_the_busiest_step(state, advice):
-    got = verdict(part(1, "decode", 0.9), waits_in=0.9, seconds=0.5, state=state)
-    assert got.cause == "Too short to judge (0.50 s); so far `decode` took longest."
+@pytest.mark.parametrize(
+    ("waits", "advice"),
+    [
+        (0.08, "The dataset keeps up; change nothing in it."),
+        (0.17, "It waits 17% of the time for the dataset, so less waiting makes it at most 1.2 times as fast."),
+    ],
+)
+def test_a_loop_that_waits_a_little_for_workers(waits, advice):
+    got = verdict(crew(1, "load", 0.7), waits_in=waits)
+    assert (got.kind, got.advice) == ("consumer", advice)
+    assert got.cause == f"Bottleneck: your loop ({1 - waits:.0%} of the time)."
+
+
+@pytest.mark.parametrize(
+    ("seconds", "state", "advice"),
+    [
+        (0.5, "running", "s or more."),
+        (0.5, "ended", "`.repeat(3)` at the end."),
+        (0.013, "ended", "`.repeat(200)` at the end."),
+        (0.015, "ended", "`.repeat(100)` at the end."),
+    ],
+)
+def test_a_short_run_names_the_busiest_step(seconds, state, advice):
+    got = verdict(part(1, "decode", 0.9), waits_in=0.9, seconds=seconds, state=state)
+    assert got.cause == f"Too short to judge ({seconds:.2f} s); so far `decode` took longest."
     assert got.advice.startswith("Let it run for 1 s or more")
     assert got.advice.endswith(advice)
 

@@ -103,7 +103,7 @@ def test_a_queue_that_a_function_takes_from():
 
 def test_a_queue_that_a_queue_runner_takes_from():
     """The edge is known without a monitor, though the thread never had to wait."""
-    upstream, downstream = (pipeline.FIFOQueue(5, ["int32"], [()], name=name) for name in ("upstream", "downstream"))
+    upstream, downstream = (pipeline.FIFOQueue(5, ["int32"], [()], name=name) for name in ("taken", "filled"))
     upstream.enqueue_many(np.arange(5))
 
     def move():
@@ -114,9 +114,9 @@ def test_a_queue_that_a_queue_runner_takes_from():
         pipeline.QueueRunner(downstream, [move]).create_threads(coord=coord, start=True)
         wait_until(lambda: downstream.size() == 5, "the elements")
         report = pipeline.report()
-    known = named(report)
-    (function,) = report.before(known["queue", "downstream"])
-    assert (function.kind, known["queue", "upstream"].id) == ("function", report.before(function)[0].id)
+    (function,) = report.before(named(report)["queue", "filled"])
+    (queue,) = report.before(function)
+    assert (function.kind, queue.kind, queue.name) == ("function", "queue", "taken")
 
 
 def test_reports_keep_nothing_alive():

@@ -355,7 +355,7 @@ cdef class Engine:
         return available.elements, available.room
 
     def _taker(self):
-        """Return the identifier of the thread that last called a dequeue; 0 before the first call."""
+        """Return the `native_id` of the thread that last called a dequeue; 0 before the first call."""
         cdef Queue q
         check_process(&self.queue, self)
         locked(step_copy, &self.queue, &q)

@@ -107,7 +107,7 @@ cdef cppclass Queue:
     # statistics
     Side entered                # by enqueues
     Side left                   # by dequeues
-    unsigned long taker         # the last thread that called a dequeue; 0 before
+    unsigned long taker         # native number of the last thread that called a dequeue; 0 before
     size_t high_water
     Fullness fullness
     int64_t since               # start of the current `fullness`

@@ -14,11 +14,8 @@ from state cimport (
     BETWEEN, CANCELLED, EMPTY, ENQUEUE, FULL, LOCKSTEP, PENDING, Attempt, Fullness, Queue, Waiting, append,
     kept_in_pool, look, put_back, remove, wake,
 )
-from sync cimport coarse_now, fork_count, now
+from sync cimport coarse_now, fork_count, native_id, now
 from span cimport Span, slot_t, span
-
-cdef extern from "pythread.h":
-    unsigned long get_ident "PyThread_get_thread_ident"() noexcept nogil
 
 # A step's input and output: for a call's steps its Attempt, for the others one of these structs.
 ctypedef void (*Step)(Queue*, void*) noexcept nogil
@@ -114,7 +111,7 @@ cdef inline void step_enqueue(Queue* q, void* what) noexcept nogil:
 cdef inline void step_dequeue(Queue* q, void* what) noexcept nogil:
     cdef Attempt* a = <Attempt*>what
     cdef Outcome outcome = WAIT
-    q.taker = get_ident()
+    q.taker = native_id()
     if q.dequeues.head == NULL and not holds_dequeues(q):
         outcome = try_dequeue(q, a)
     if outcome != SERVED:

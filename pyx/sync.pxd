@@ -85,9 +85,20 @@ cdef extern from * nogil:
     /* Counts the forks between the first process and this one; each module that includes this has its own counter, and
        only _queue counts. */
     static std::atomic<long> pipeline_forks{0};
-    static void pipeline_forked() { pipeline_forks.fetch_add(1, std::memory_order_relaxed); }
+    static thread_local unsigned long pipeline_thread = 0;
+    static void pipeline_forked() {  /* runs in the child's only thread, whose number has changed */
+        pipeline_forks.fetch_add(1, std::memory_order_relaxed);
+        pipeline_thread = 0;
+    }
     static inline int pipeline_watch_forks() { return pthread_atfork(nullptr, nullptr, pipeline_forked); }
     static inline long pipeline_fork_count() { return pipeline_forks.load(std::memory_order_relaxed); }
+
+    /* The system's number of the calling thread, asked once. Python's identifier is an address, and the next thread often
+       has it again. */
+    static inline unsigned long pipeline_native_id() {
+        if (!pipeline_thread) pipeline_thread = PyThread_get_thread_native_id();
+        return pipeline_thread;
+    }
     """
     cppclass condition_variable "pipeline_signal":
         condition_variable() noexcept
@@ -99,3 +110,4 @@ cdef extern from * nogil:
     void sleep_for "pipeline_sleep"(long long span) noexcept nogil
     int watch_forks "pipeline_watch_forks"() noexcept nogil
     long fork_count "pipeline_fork_count"() noexcept nogil
+    unsigned long native_id "pipeline_native_id"() noexcept nogil

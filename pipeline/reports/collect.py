@@ -89,7 +89,8 @@ class _Collector:
         found = list(dict.fromkeys(edges_of(self.groups, self.readers, self.loops)))
         known = {edge.source for edge in found}
         if not self.alone:
-            alive = {thread.ident for thread in threading.enumerate()}
+            alive = {thread.native_id for thread in threading.enumerate()}
+            alive.add(threading.get_native_id())  # Python 3.12 and earlier keep the parent's in a forked child
             taken = [number for number, queue in self.queues.items() if queue._taker() in alive]
             self.consumed = [number for number in taken if number not in known]
         return found + [Edge(number, -number) for number in self.consumed]

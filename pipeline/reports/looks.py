@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics import live
@@ -142,17 +141,11 @@ def note_inputs(loops: Mapping[int, LoopFacts]) -> None:
     taken: dict[int | None, list[Any]] = {}
     for _, queue in live.queues.numbered():
         taken.setdefault(queue._taker(), []).append(queue)
-    alive = {thread.ident: thread for thread in threading.enumerate()}
-
-    def taken_by(thread: threading.Thread) -> Iterable[Any]:
-        """Return the queues from which a thread took last; none if another one has its identifier by now."""
-        return taken.get(thread.ident, ()) if alive.get(thread.ident, thread) is thread else ()
-
     for _, group in live.groups.numbered():
-        for queue in (queue for thread in group.times() for queue in taken_by(thread)):
+        for queue in (queue for thread in group.times() for queue in taken.get(thread.native_id, ())):
             if queue is not group.queue:
                 group.inputs.add(queue)
     for facts in loops.values():
         for each in (each for part in facts.parts for each in part.threads):
-            for queue in taken_by(each.thread):
+            for queue in taken.get(each.thread.native_id, ()):
                 each.inputs.add(queue)

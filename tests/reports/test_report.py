@@ -102,21 +102,35 @@ def test_a_queue_that_a_function_takes_from():
 
 
 def test_a_queue_that_a_queue_runner_takes_from():
-    """The edge is known without a monitor, though the thread never had to wait."""
-    upstream, downstream = (pipeline.FIFOQueue(5, ["int32"], [()], name=name) for name in ("taken", "filled"))
-    upstream.enqueue_many(np.arange(5))
+    """The edge is known without a monitor, though the thread never had to wait.
 
-    def move():
-        downstream.enqueue(upstream.dequeue())
+    Its identifier is that of a thread that has ended, whose queue is no input.
+    """
+    program = """
+import threading
+import numpy as np
+import pipeline
 
-    with pipeline.Coordinator() as coord:
-        coord.close_on_stop(upstream)
-        pipeline.QueueRunner(downstream, [move]).create_threads(coord=coord, start=True)
-        wait_until(lambda: downstream.size() == 5, "the elements")
-        report = pipeline.report()
-    (function,) = report.before(named(report)["queue", "filled"])
-    (queue,) = report.before(function)
-    assert (function.kind, queue.kind, queue.name) == ("function", "queue", "taken")
+other, taken, filled = (pipeline.FIFOQueue(5, ["int32"], [()], name=name) for name in ("other", "taken", "filled"))
+other.enqueue(1)
+ended = threading.Thread(target=other.dequeue)
+ended.start()
+ended.join()
+taken.enqueue_many(np.arange(5))
+
+def move():
+    filled.enqueue(taken.dequeue())
+
+with pipeline.Coordinator() as coord:
+    coord.close_on_stop(taken)
+    pipeline.QueueRunner(filled, [move]).create_threads(coord=coord, start=True)
+    while filled.size() < 5:
+        pass
+    report = pipeline.report()
+(function,) = (stage for stage in report.stages if stage.kind == "function")
+print([stage.name for stage in report.before(function)], [stage.name for stage in report.after(function)])
+"""
+    assert run_script(program).stdout == "['taken'] ['filled']\n"
 
 
 def test_reports_keep_nothing_alive():

@@ -182,7 +182,7 @@ def _to_blame(trial: Trial, name: str) -> Node | None:
     last = trial.make()._node
     limit = trial.settings.limit
     settings = trial.settings._replace(expected=None, at=None, limit=None if limit is None else 20 * limit)
-    nodes = list(nodes_of(last))
+    nodes = nodes_of(last)
     for i, node in enumerate(nodes):
         try:
             CHECKS[name](Trial(lambda i=i: part(trial.make(), i), settings))  # type: ignore[misc]

@@ -58,4 +58,4 @@ def skips_errors(data: Dataset[Any]) -> bool:
 
 def part(data: Dataset[Any], i: int) -> Dataset[Any]:
     """Return the dataset up to and including step i, counted from the sources."""
-    return Dataset(list(nodes_of(data._node))[i], data._epoch)
+    return Dataset(nodes_of(data._node)[i], data._epoch)

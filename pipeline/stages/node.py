@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, ClassVar, Protocol
 
@@ -480,18 +480,14 @@ class Placed(Stage):
         return self.source.wait(timeout)
 
 
-def nodes_of(node: Node) -> Iterator[Node]:
-    """Yield a recipe's nodes, each after its inputs."""
-    for each in node.inputs:
-        yield from nodes_of(each)
-    yield node
+def nodes_of(node: Node) -> list[Node]:
+    """Return a recipe's nodes, each after its inputs."""
+    return [*(each for before in node.inputs for each in nodes_of(before)), node]
 
 
-def running(node: Node) -> Iterator[Node]:
-    """Yield a recipe's running nodes, each after its inputs."""
-    for each in node.runs:
-        yield from running(each)
-    yield node
+def running(node: Node) -> list[Node]:
+    """Return a recipe's running nodes, each after its inputs."""
+    return [*(each for before in node.runs for each in running(before)), node]
 
 
 def measured(node: Node) -> dict[Node, Measured]:

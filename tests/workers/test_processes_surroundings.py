@@ -104,15 +104,23 @@ except pipeline.AbortedError as error:
 
 @pytest.mark.parametrize("workers", ["2", "'auto'", "pipeline.threads(2)", "pipeline.processes(1)"])
 def test_the_first_loop_of_a_program_whose_main_thread_has_ended(tmp_path, workers):
-    """Another thread continues, and Python waits for it."""
+    """Another thread continues, and Python waits for it. CPython 3.12.0 and 3.12.1 start no thread then."""
     body = f"""
 import threading
 def later():
     threading.main_thread().join()
-    print(loop({workers}))
+    try:
+        threading.Thread(target=int).start()
+    except RuntimeError:
+        print("no thread starts")
+    else:
+        print(loop({workers}))
 threading.Thread(target=later).start()
 """
-    assert lines(run(tmp_path, body)) == ["[1, 4, 9]"]
+    (done,) = lines(run(tmp_path, body))
+    if done == "no thread starts":
+        pytest.skip("this Python starts no thread then")
+    assert done == "[1, 4, 9]"
 
 
 def test_a_long_path_of_temporary_files(tmp_path):

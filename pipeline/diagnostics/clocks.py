@@ -73,11 +73,11 @@ class ThreadClocks:
     def __init__(self, new: bool = False) -> None:
         self._native, self._began = threading.get_native_id(), time.monotonic()
         self._before = Clocks() if new else clocks(self._native)
-        self._last = None if self._before is None else Clocks()
+        self._last: Clocks | None = None
         self._ended = False
 
     def read(self) -> Clocks | None:
-        """Return the clocks; None if the system has none."""
+        """Return the clocks; None if the system has none, or none for a running thread that is not the calling one."""
         now = None if self._ended or self._before is None else clocks(self._native)
         if now is not None and self._before is not None:
             self._last = now.since(self._before)
@@ -87,6 +87,8 @@ class ThreadClocks:
         """Stop the clocks. They stay at zero if the thread was short."""
         if time.monotonic() - self._began > _SOONEST:
             self.read()
+        elif self._before is not None:
+            self._last = self._last or Clocks()
         self._ended = True
 
 

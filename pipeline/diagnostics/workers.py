@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from pipeline.diagnostics.clocks import Clocks, ThreadClocks
 from pipeline.diagnostics.ends import EndOfInput
 from pipeline.diagnostics.frames import Place, caller, is_running
 from pipeline.diagnostics.wording import count, named
@@ -98,6 +99,8 @@ class WorkerGroup:
         self._ends: list[tuple[EndOfInput, BaseException | None]] = []
         self._failures: list[WorkerFailure] = []
         self._times: dict[threading.Thread, tuple[float, float | None]] = {}
+        self._clocks: dict[threading.Thread, ThreadClocks] = {}
+        self._earlier = Clocks()  # of threads before the newest
 
     @property
     def queue(self) -> Any:
@@ -132,13 +135,36 @@ class WorkerGroup:
         with self._lock:
             return dict(self._times)
 
+    def clocks(self, earlier: bool = False) -> Clocks | None:
+        """Return the sum of the newest threads' clocks, ended or not; None if one has none, or has not begun.
+
+        Args:
+            earlier: Include those of all threads before them.
+        """
+        with self._lock:
+            found = self._newest()
+            return found if found is None or not earlier else found.plus(self._earlier)
+
+    def _newest(self) -> Clocks | None:
+        found = [each.read() for each in self._clocks.values()]
+        known = [each for each in found if each is not None]
+        return functools.reduce(Clocks.plus, known) if known and len(known) == len(self._times) else None
+
+    def measure(self) -> ThreadClocks:
+        """Return the calling thread's clocks, which count from now on."""
+        made = ThreadClocks()
+        with self._lock:
+            self._clocks[threading.current_thread()] = made
+        return made
+
     def begin(self, name: str, threads: list[threading.Thread]) -> None:
         """Record created threads."""
         with self._lock:
             self.name = name
             self.begun = True
             if not self._running:
-                self._threads, self._ends, self._failures, self._times = [], [], [], {}
+                self._earlier = self._earlier.plus(self._newest() or Clocks())
+                self._threads, self._ends, self._failures, self._times, self._clocks = [], [], [], {}, {}
             self._threads += threads
             self._times.update(dict.fromkeys(threads, (time.monotonic(), None)))
             self._running |= set(threads)
@@ -207,12 +233,14 @@ class WorkerRecord:
 
     @contextlib.contextmanager
     def as_current(self) -> Iterator[None]:
-        """Make this the thread's current worker for the body."""
+        """Make this the thread's current worker for the body, and measure it."""
+        clocks = self.group.measure()
         this_thread.worker, this_thread.inputs = self, self.group.inputs
         try:
             yield
         finally:
             this_thread.worker = this_thread.inputs = None
+            clocks.end()
 
     def fail(self, error: BaseException) -> WorkerFailure:
         """Record the thread's final exception; on Python 3.11+ add a note about thread and record."""

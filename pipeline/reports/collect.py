@@ -252,9 +252,7 @@ class _Collector:
         waits_in = _share(sum(each.dequeue_wait_s for each in inputs), total)
         waits_out = _share(change.enqueue_wait_s * group.size / max(1, self._fillers(group.queue)), total)
         running = sum(end is None for _, end in times.values())
-        cpu, wanted = self._clocks(number)
-        if not self.looks and min((begin for begin, _ in times.values()), default=0.0) < self.begin - _EARLIER:
-            cpu = wanted = None  # a part of it was earlier
+        cpu, wanted = self._clocks(number) if self.looks else self._clocks_so_far(group)
         busy = max(0.0, 1 - waits_in - waits_out)
         settings = {"in_workers": True, "made_by": "pipeline.threads", "taken": busy, "more": group.more}
         return Stage(
@@ -392,6 +390,17 @@ class _Collector:
         (begin, before), (end, after) = known[0], known[-1]
         seconds = max(min(end, self.end) - begin, 1e-9)
         return (after.cpu - before.cpu) / seconds, (after.wanted - before.wanted) / seconds
+
+    def _clocks_so_far(self, group: WorkerGroup) -> tuple[float | None, float | None]:
+        """Return how many processors a queue runner's threads used and wanted, while they ran.
+
+        None if they began before the report does: a part of it was earlier.
+        """
+        times, found = group.times().values(), group.clocks()
+        if found is None or min(begin for begin, _ in times) < self.begin - _EARLIER:
+            return None, None
+        seconds = max(sum((end or self.end) - begin for begin, end in times) / len(times), 1e-9)
+        return found.cpu / seconds, found.wanted / seconds
 
     def _fillers(self, queue: Any) -> int:
         """Return how many threads fill a queue."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics import live
-from pipeline.diagnostics.clocks import Clocks, clocks
+from pipeline.diagnostics.clocks import Clocks
 from pipeline.diagnostics.live import LoopFacts
 from pipeline.stats import QueueStats
 
@@ -39,7 +38,7 @@ class Look(NamedTuple):
         at: The time, by `time.monotonic`.
         queues: Statistics per queue and read-ahead step.
         counts: Counters per reader, step and iterator.
-        clocks: Thread clocks per step, iterator and queue runner; of ended queue runner threads with a monitor only.
+        clocks: Thread clocks per step and iterator; with a monitor also per queue runner.
         probed, held: Seconds with the GIL probed, and seconds with another thread holding it.
     """
 
@@ -69,10 +68,10 @@ def look(watch: Watch | None = None, loops: Mapping[int, LoopFacts] | None = Non
                 queues[part.number] = part.ahead
     known = dict(_clocks_of(loops))
     if watch is None:
-        known |= dict(_clocks_of_groups())
         return Look(time.monotonic(), queues, counts, known)
-    watch.look(loops)
-    return Look(time.monotonic(), queues, counts, known | watch.clocks(), watch.probed, watch.held)
+    note_inputs(loops)
+    known |= {number: found for number, group in live.groups.numbered() if (found := group.clocks(earlier=True))}
+    return Look(time.monotonic(), queues, counts, known, watch.probed, watch.held)
 
 
 def _clocks_of(loops: Mapping[int, LoopFacts]) -> Iterator[tuple[int, Clocks]]:
@@ -82,18 +81,8 @@ def _clocks_of(loops: Mapping[int, LoopFacts]) -> Iterator[tuple[int, Clocks]]:
         yield from ((each, known) for each, known in found if known is not None)
 
 
-def _clocks_of_groups() -> Iterator[tuple[int, Clocks]]:
-    """Yield the clocks of the queue runners whose threads all run."""
-    for number, group in live.groups.numbered():
-        times = group.times()
-        found = [clocks(thread.native_id) for thread, (_, ended) in times.items() if ended is None]
-        known = [each for each in found if each is not None]
-        if known and len(known) == len(times):
-            yield number, functools.reduce(Clocks.plus, known)
-
-
 class Watch:
-    """A monitor's measurements: clocks for queue runners, inputs for all threads, and the GIL.
+    """A monitor's measurements of the GIL.
 
     Thread safety: one thread measures; any thread may read.
 
@@ -102,7 +91,6 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        self._clocks: dict[int, dict[int, Clocks]] = {}  # by queue runner, then by native thread id
         self.probed = self.held = 0.0
 
     def note_lock(self, slept: float, delay: float) -> None:
@@ -113,27 +101,6 @@ class Watch:
         span = slept + min(delay, _LONGEST)
         self.probed += span
         self.held += span if delay > _HELD else 0.0
-
-    def look(self, loops: Mapping[int, LoopFacts]) -> None:
-        """Read the clocks for running queue runners, and note the inputs of all threads."""
-        for number, group in live.groups.numbered():
-            for thread, (_, ended) in group.times().items():
-                if ended is None:
-                    self._read(number, thread.native_id)
-        note_inputs(loops)
-
-    def clocks(self) -> dict[int, Clocks]:
-        """Return the clocks per queue runner, including its ended threads."""
-        known = {number: list(each.copy().values()) for number, each in self._clocks.copy().items()}
-        return {
-            number: Clocks(sum(one.cpu for one in each), sum(one.wanted for one in each))
-            for number, each in known.items()
-        }
-
-    def _read(self, number: int, native: int | None) -> None:
-        known = clocks(native)
-        if native is not None and known is not None:
-            self._clocks.setdefault(number, {})[native] = known
 
 
 def note_inputs(loops: Mapping[int, LoopFacts]) -> None:

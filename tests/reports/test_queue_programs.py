@@ -167,6 +167,32 @@ print(report.verdict.text)
     assert text.endswith(" took longest. Let it run for 1 s or more.")
 
 
+def test_a_run_that_has_ended_keeps_the_time_of_its_threads():
+    """Otherwise a function that computed would seem to have waited."""
+    program = """
+import time
+import pipeline
+
+rows = pipeline.FIFOQueue(2, ["int64"], [()], name="rows")
+number = pipeline.limit_epochs(iter(range(30)), 30)
+
+def load():
+    row, end = number(), time.thread_time() + 0.02
+    while time.thread_time() < end:
+        pass
+    rows.enqueue(row)
+
+runner = pipeline.QueueRunner(rows, [load])
+with pipeline.Coordinator() as coord:
+    runner.create_threads(coord=coord, start=True)
+    for row in rows:
+        pass
+(function,) = (stage for stage in pipeline.report().stages if stage.kind == "function")
+print(function.state, function.wanted > 0.8 * function.busy)
+"""
+    assert run_script(program).stdout == "ended True\n"
+
+
 def test_a_function_read_by_the_threads_of_a_batch_function(gate):
     def read():
         gate.wait()

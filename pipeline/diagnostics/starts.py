@@ -115,9 +115,8 @@ def _since(part: PartFacts, first: PartFacts, start: float) -> PartFacts:
 
 
 def _since_stats(ahead: QueueStats, first: QueueStats) -> QueueStats:
+    """Return a buffer's statistics with its times since the first batch, and the counts of all batches."""
     return ahead._replace(
-        enqueued=ahead.enqueued - first.enqueued,
-        dequeued=ahead.dequeued - first.dequeued,
         enqueue_wait_s=ahead.enqueue_wait_s - first.enqueue_wait_s,
         dequeue_wait_s=ahead.dequeue_wait_s - first.dequeue_wait_s,
         empty_s=ahead.empty_s - first.empty_s,

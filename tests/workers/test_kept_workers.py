@@ -8,21 +8,13 @@ from concurrent.futures import BrokenExecutor
 import pytest
 import worker_functions as functions
 from helpers import raises, run_script, wait_until
-from orchestration import fresh_collection, no_thread_left
 
 import pipeline
 from pipeline.workers import process, spares
 from pipeline.workers.judge import PROCESSES, Choice
 
+pytestmark = pytest.mark.usefixtures("nothing_left")
 needs_fork = pytest.mark.skipif("fork" not in functions.METHODS, reason="without the GIL nothing is forked")
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    wait_until(functions.no_worker_left, "the workers of other tests to end")
-    with fresh_collection(), no_thread_left():
-        yield
-    wait_until(functions.no_worker_left, "the workers to end")
 
 
 def pids(workers, epoch=0):

@@ -9,23 +9,17 @@ import numpy as np
 import pytest
 import worker_functions as functions
 from helpers import wait_until
-from orchestration import fresh_collection, no_thread_left
 
 import pipeline
 from pipeline.workers import spares
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="needs Linux")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="needs Linux"),
+    pytest.mark.usefixtures("nothing_left"),
+]
 
 MIB = 1 << 20
 large = functools.partial(np.full, MIB)  # 8 MiB
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    wait_until(functions.no_worker_left, "the workers of other tests to end")
-    with fresh_collection(), no_thread_left():
-        yield
-    wait_until(functions.no_worker_left, "the workers to end")
 
 
 def run(count=20, workers=1, function=large):

@@ -227,6 +227,8 @@ def test_at_any_call(name, traced, tmp_path, monkeypatch):
     assert place > 3
 
 
+# From `threading`: an exception in `start` takes a thread off a list that the thread wants to take itself off.
+@pytest.mark.filterwarnings("ignore:Exception ignored in thread started by:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("error", [Interrupt, Alarm])
 @pytest.mark.parametrize("name", CHAINS)
 def test_loops_go_on_and_double_nothing(name, error, tmp_path):

@@ -88,4 +88,4 @@ def test_a_pool_of_interpreters_gets_the_error():
     done = run_script(POOL)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(set(done.stdout.splitlines())) == 1
-    assert "take workers=pipeline.processes()" in done.stdout
+    assert "use workers=pipeline.processes()" in done.stdout

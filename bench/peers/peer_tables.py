@@ -14,7 +14,11 @@ def by_pyarrow(directory, work):
     if work == "csv":
         return {"csv.open_csv": lambda: endless(lambda: csv_batches(path(directory, work)))}
     if work == "parquet":
-        return {"iter_batches": lambda: endless(lambda: parquet_batches(paths(directory, work)))}
+        return {
+            "iter_batches": lambda: endless(lambda: parquet_batches(paths(directory, work))),
+            "iter_batches, one thread": lambda: endless(lambda: parquet_batches(paths(directory, work), False)),
+            "row groups, cut": lambda: endless(lambda: parquet_groups(paths(directory, work))),
+        }
     if work == "arrow":
         table = feather.read_table(path(directory, work))
         return {"take": lambda: endless(lambda: taken(table))}
@@ -33,11 +37,20 @@ def csv_batches(name):
         yield from cut(np.stack([column.to_numpy() for column in block.columns], axis=1))
 
 
-def parquet_batches(names):
+def parquet_batches(names, threads=True):
     for name in names:
-        for block in parquet.ParquetFile(name).iter_batches(BATCH):
+        for block in parquet.ParquetFile(name).iter_batches(BATCH, use_threads=threads):
             if len(block) == BATCH:
                 yield arrays(block)
+
+
+def parquet_groups(names):
+    for name in names:
+        file = parquet.ParquetFile(name)
+        for group in range(file.num_row_groups):
+            columns = arrays(file.read_row_group(group, use_threads=False))
+            for begin in range(0, file.metadata.row_group(group).num_rows - BATCH + 1, BATCH):
+                yield {name: column[begin : begin + BATCH] for name, column in columns.items()}
 
 
 def taken(table):

@@ -184,7 +184,8 @@ def main():
     rows = [[title, *(cell(known, kind, seconds, gil) for seconds in FUNCTIONS.values())] for kind, gil, title in KINDS]
     text = table(["one call takes:", *FUNCTIONS], rows)
     if "really" in known:
-        text += f"\n\nOn one and two cores it is at most {checked(known)} from what a second of processor time gives."
+        off = f"For one and two cores the simulation is at most {checked(known)} off the rate measured"
+        text += f"\n\n{off} per second of processor\ntime."
     print(text)
     if len(sys.argv) == 1:
         put_in_page("cores", text)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._crops import resized_of_jpeg
-from pipeline.decode.image.jpeg import Frame, jpeg_array, jpeg_frame
+from pipeline.decode.image.jpeg import Frame, decodes_fast, jpeg_array, jpeg_frame
 from pipeline.decode.image.rgb import rgb_image
 from pipeline.decode.image.upright import orientation, upright_image
 from pipeline.errors import invalid
@@ -65,7 +65,8 @@ class Picture:
         left, right = _counted(shrunk[1], shrunk[3], width, columns, only)
         part = (top, left, bottom, right)
         if self._file and self._frame:
-            if libjpeg() and resized_of_jpeg(self._file, self._frame, shrunk, ratio, True, flip, out, *form, part):
+            fast = decodes_fast()
+            if libjpeg() and resized_of_jpeg(self._file, self._frame, shrunk, ratio, fast, flip, out, *form, part):
                 return
             pixels = jpeg_array(self._file, 3, self._max_pixels, ratio)[top:bottom, left:right]
         else:

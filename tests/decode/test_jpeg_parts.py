@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from helpers import run_script
 
 import pipeline
 from pipeline.errors import InvalidArgumentError
@@ -48,6 +49,25 @@ def test_parts_equal_the_whole(options, ratio):
             part = pipeline.image.decode_jpeg(data, ratio=ratio, crop=(top, left, bottom - top, right - left))
             np.testing.assert_array_equal(part, whole[top:bottom, left:right])
             assert part.flags.owndata
+
+
+def test_parts_equal_the_whole_without_simplejpeg():
+    """Pillow decodes by the accurate method only, so parts are decoded by it too."""
+    program = """
+import sys
+sys.modules["simplejpeg"] = None
+import numpy as np
+import pipeline
+
+image = np.random.default_rng(0).integers(0, 256, (90, 120, 3)).astype(np.uint8)
+data = pipeline.image.encode_jpeg(image)
+whole = pipeline.image.decode_jpeg(data)
+part = pipeline.image.decode_jpeg(data, crop=(10, 20, 30, 40))
+small = pipeline.image.center_crop_resize(data, 64)
+print((part == whole[10:40, 20:60]).all(), (small == pipeline.image.center_crop_resize(whole, 64)).all())
+"""
+    done = run_script(program)
+    assert (done.stdout, done.stderr) == ("True True\n", "")
 
 
 @pytest.mark.parametrize("options", [{"channels": 1}, {"channels": 3}, {"dct_method": "INTEGER_ACCURATE"}])

@@ -103,7 +103,7 @@ def _part(
     if frame and not _of_several_ratios(frame[0], frame[1], ratio):
         check_part(part, -(-frame[0] // ratio), -(-frame[1] // ratio))
         gray = channels == 1 or (channels == 0 and frame[2] == 1)
-        decoded = region_of_jpeg(data, frame, part, ratio, gray, not accurate)
+        decoded = region_of_jpeg(data, frame, part, ratio, gray, decodes_fast() and not accurate)
         if decoded is not None:
             return decoded
     array = jpeg_array(data, channels, max_pixels, ratio, recover, fancy_upscaling, accurate)
@@ -154,6 +154,11 @@ def _check_markers(data: bytes) -> bool:
     if scans > _MOST_SCANS:
         raise invalid(f"the JPEG image has {scans:,} scans, more than the limit of {_MOST_SCANS}")
     return inverted
+
+
+def decodes_fast() -> bool:
+    """Return whether whole images are decoded by the fast method. Pillow has the accurate one only."""
+    return _simplejpeg() is not None
 
 
 @cache  # An import that fails searches all of sys.path again each time.

@@ -569,7 +569,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         late = bool(self._records) and self._records[-1].batches > record.batches
         self._records.append(record)
         if late:  # another thread was first
-            self._records = deque(sorted(self._records), maxlen=BEHIND + 1)
+            self._records = deque(sorted(self._kept()), maxlen=BEHIND + 1)
         return element
 
     def __aiter__(self) -> DatasetIterator[T_co]:
@@ -670,7 +670,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         if not self._records:
             self._not_within("state_dict")
             self._alone(self._open_once)
-        records = list(self._records)
+        records = self._kept()
         if not 0 <= behind < len(records):
             raise invalid(f"state_dict: behind must be 0 to {len(records) - 1} here, got {behind}")
         record = records[-1 - behind]
@@ -801,8 +801,12 @@ class DatasetIterator(Recipe, Generic[T_co]):
         """True if it is over or closed."""
         return self._over or self._closed
 
+    def _kept(self) -> list[Record]:
+        """Return the records. Without a GIL, `list` could meet another thread's append; a copy is made in one piece."""
+        return list(self._records.copy())
+
     def _last(self) -> Record:
-        records = list(self._records)
+        records = self._kept()
         return records[-1] if records else Record(0, 0, 0, None)
 
     @property
@@ -816,7 +820,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     def _last_size(self) -> int:
         """Return the number of examples in the last element; 0 if it is padding."""
-        before, last = list(self._records)[-2:]
+        before, last = self._kept()[-2:]
         return last.examples - before.examples
 
     @property

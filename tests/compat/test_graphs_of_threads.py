@@ -90,6 +90,8 @@ def in_thread(function):
 
 @pytest.mark.parametrize("name", ops)
 def test_an_operation_joins_the_graph_of_its_inputs(graph, name):
+    if name == "regex_replace":
+        pytest.importorskip("re2")
     x = tf.placeholder_with_default(np.array([1.0, 2.0, 3.0], np.float32), [3])
     expected = ops[name](x)
     made, _ = in_thread(lambda: ops[name](x))

@@ -14,11 +14,15 @@ def names(family):
         return ["all"]
 
 
+# Their texts are those of compiled protobuf.
+OF_PROTOBUF = [("files", "example_text"), ("queue_runners", "definitions_are_messages")]
 ALL = [(family, name) for family in compat_cases.families() for name in names(family)]
 
 
 @pytest.mark.parametrize(("family", "name"), ALL, ids=[f"{family}-{name}" for family, name in ALL])
 def test_case(family, name):
+    if (family, name) in OF_PROTOBUF:
+        pytest.importorskip("google._upb._message", reason="protobuf has no compiled wheel for this Python")
     one = compat_cases.cases(family)[name]
     expected = compat_cases.read_recorded(family).get(name)
     if expected is None:

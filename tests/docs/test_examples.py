@@ -7,14 +7,14 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from page_programs import ROOT
+from page_programs import ROOT, STRICT
 
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").iterdir() if path.suffix in (".py", ".ipynb"))
 
 
 def run(*command):
     done = subprocess.run(
-        [sys.executable, "-W", "error", *command], capture_output=True, text=True, timeout=120, check=False, cwd=ROOT
+        [sys.executable, *STRICT, *command], capture_output=True, text=True, timeout=120, check=False, cwd=ROOT
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

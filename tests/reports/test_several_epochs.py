@@ -93,7 +93,7 @@ def test_earlier_epochs_are_kept_as_one_sum():
     for _ in range(12):
         list(data)
         gc.collect()
-        counts.append(sum(isinstance(each, LoopFacts) for each in gc.get_objects()))
+        counts.append(sum(type(each) is LoopFacts for each in gc.get_objects()))
     assert counts[-1] <= counts[1] + 1  # a slow first batch has facts of its own
 
 

@@ -99,6 +99,10 @@ def script(chosen, mark=False):
     return "\n".join(lines) + "\n"
 
 
+# Warnings are errors, but for google-crc32c's on a Python without its compiled wheel.
+STRICT = ("-W", "error", "-W", "ignore:As the c extension:RuntimeWarning")
+
+
 def run(text, folder, name="page"):
     """Run a program in a folder with only examples/, like a clone; return its output, or raise its error."""
     if not (folder / "examples").exists():
@@ -106,7 +110,7 @@ def run(text, folder, name="page"):
     path = folder / f"{name}.py"
     path.write_text(text)
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(path)],
+        [sys.executable, *STRICT, str(path)],
         capture_output=True,
         text=True,
         timeout=300,

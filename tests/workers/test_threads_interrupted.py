@@ -1,6 +1,7 @@
 """Ctrl-C, as a real signal, strikes loops with threads hundreds of times at random moments; they continue."""
 
 import random
+import sys
 
 import pytest
 from helpers import run_script
@@ -94,6 +95,10 @@ while struck < {strikes}:  # many while the first example is taken
 BODIES = [(GOES_ON, 0.001), (BEGINS_AGAIN, 0.0005), (LOOPS, 0.0005), (BATCHES, 0.0005)]
 
 
+@pytest.mark.skipif(
+    not getattr(sys, "_is_gil_enabled", lambda: True)(),
+    reason="CPython 3.14t leaves a lock of `threading` held: plain threads started under fire hang, too",
+)
 @pytest.mark.parametrize(("body", "pause"), BODIES)
 def test_they_go_on(body, pause):
     seed = random.randrange(1 << 32)

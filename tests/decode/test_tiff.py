@@ -78,8 +78,11 @@ TURNS = {
 @pytest.mark.parametrize("options", [{}, {"compression": "tiff_lzw"}, {"compression": "tiff_adobe_deflate"}], ids=str)
 def test_images_of_all_kinds_are_turned(mode, options, tmp_path):
     """As `image_folder` reads them, with `exif=True` and without."""
+    import PIL
     from PIL import Image
 
+    if (mode, options) == ("YCbCr", {}) and int(PIL.__version__.partition(".")[0]) < 13:
+        pytest.skip("Pillow before 13 cannot read such a file of its own")
     pixels = np.random.default_rng(0).integers(0, 256, (4, 7, 4)).astype(np.uint8)
     image = Image.fromarray(pixels, "CMYK" if mode == "CMYK" else "RGBA")
     if mode == "I;16":

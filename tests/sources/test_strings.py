@@ -84,7 +84,7 @@ def hdf5(folder):
 
 
 def zarr(folder):
-    library = pytest.importorskip("zarr")
+    library = pytest.importorskip("zarr", minversion="3")
     stored = library.create_array(folder / "t.zarr", shape=(6,), chunks=(4,), dtype="string")
     stored[:] = np.array(TEXTS, object)
     return pipeline.arrays({"text": stored})

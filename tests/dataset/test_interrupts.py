@@ -4,6 +4,7 @@ In `x = next(iterator)` a signal may strike before Python assigns the element. T
 """
 
 import contextlib
+import gc
 import inspect
 import itertools
 import random
@@ -135,6 +136,16 @@ def no_thread_stays():
         wait_until(lambda thread=thread: not thread.is_alive(), f"{thread.name} to end")
 
 
+@contextlib.contextmanager
+def no_collection():
+    """Collect no garbage in the body: the finalizer of another test's iterator would swallow the exception."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 class AtCall:
     """A profile function that raises at call number `place` in some files: where a signal handler may run.
 
@@ -213,7 +224,7 @@ def test_at_any_call(name, traced, tmp_path, monkeypatch):
         with iter(data) as iterator:
             found = [next(iterator)]
             strike = AtCall([inspect.getfile(type(iterator)), spans.__file__], place)
-            with contextlib.suppress(Interrupt):
+            with contextlib.suppress(Interrupt), no_collection():
                 sys.setprofile(strike)
                 for element in iterator:
                     sys.setprofile(None)

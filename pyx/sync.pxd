@@ -93,8 +93,8 @@ cdef extern from * nogil:
     static inline int pipeline_watch_forks() { return pthread_atfork(nullptr, nullptr, pipeline_forked); }
     static inline long pipeline_fork_count() { return pipeline_forks.load(std::memory_order_relaxed); }
 
-    /* The system's number of the calling thread, asked once. Python's identifier is an address, and the next thread often
-       has it again. */
+    /* The system's number of the calling thread, asked once. Python's identifier is an address, which the next thread
+       often has again. */
     static inline unsigned long pipeline_native_id() {
         if (!pipeline_thread) pipeline_thread = PyThread_get_thread_native_id();
         return pipeline_thread;

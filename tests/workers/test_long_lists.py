@@ -13,6 +13,7 @@ import pipeline
 
 COUNT = 10_000
 METHODS = functions.METHODS
+pytestmark = pytest.mark.usefixtures("nothing_left")  # two idle workers would take turns
 
 
 def run(function, workers, places=(0, 1, -1)):

@@ -380,7 +380,8 @@ class TestLeaving:
         (tmp_path / "program.py").write_text(PROGRAM.format(end=end))
         done = run_file(tmp_path / "program.py")
         assert done.returncode == (1 if "1 / 0" in end else 0)
-        assert done.stderr.count("Traceback") == done.returncode
+        # CPython's exit handler may write to the pool's pipe while the pool's own thread closes it.
+        assert done.stderr.count("Traceback") - done.stderr.count("in _python_exit") == done.returncode
 
 
 PROGRAM = """

@@ -1,5 +1,6 @@
 """Live queues: results from the elements present are delivered, although the queue stays open."""
 
+import functools
 import itertools
 import threading
 from concurrent.futures import Executor, Future
@@ -98,12 +99,17 @@ def test_inputs_for_all_workers_are_read_while_the_caller_is_busy(monkeypatch):
         note(made, number)
         return np.full(1 << 20, number, np.uint8)  # a chunk has at most four of them
 
+    def all_read(given):
+        return len(made) >= given and len(came) >= len(made) + 8
+
+    read = 0
     with iter(pipeline.dataset(numbers()).map(large, workers=2).batch(8)) as batches:
-        for i in range(1, 16):
+        for i in range(16):
             next(batches)
             with more:
-                # Two chunks per worker are in progress, and inputs for half as many are read ahead.
-                assert more.wait_for(lambda: len(made) >= 8 * (i + 1) and len(came) >= len(made) + 8, 60)  # noqa: B023
+                # The workers got what had been read, up to two chunks each; inputs for half as many are read ahead.
+                assert more.wait_for(functools.partial(all_read, min(read, 8 * i + 16)), 60)
+                read = len(came)
 
 
 def test_no_thread_waits_for_a_queue(queue):

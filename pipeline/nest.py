@@ -134,7 +134,7 @@ _WHOLE: frozenset[type] = frozenset({np.ndarray, *_PLAIN, *np.sctypeDict.values(
 def refuse_missing_in(example: Any, what: str, many: bool = False) -> None:
     """Raise InvalidArgumentError for masked values and nulls in an example or block; `what` names it.
 
-    An array takes 0.1 us, a dict or tuple with arrays 0.3 us.
+    An array takes 0.1 us, a dict or tuple with arrays 0.3 us, a list of 128 dicts 30 us.
     """
     kind = type(example)
     if kind in _WHOLE or (kind is dict and all_of(example.values(), _WHOLE)):
@@ -153,9 +153,9 @@ def refuse_missing_in(example: Any, what: str, many: bool = False) -> None:
 
 def _is_whole(value: Any) -> bool:
     """Return whether all values in a structure are `_WHOLE`, without a Nest, because it takes 50 us."""
-    if type(value) in _WHOLE:
+    if type(value) in _WHOLE or type(value) is ListValue:
         return True
-    parts = value.values() if type(value) is dict else value if isinstance(value, tuple) else None
+    parts = value.values() if type(value) is dict else value if isinstance(value, (list, tuple)) else None
     return parts is not None and (all_of(parts, _WHOLE) or all(map(_is_whole, parts)))
 
 

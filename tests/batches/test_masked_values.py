@@ -106,6 +106,13 @@ def test_masked_arrays_in_a_list():
             pipeline.arrays(given)
 
 
+@pytest.mark.parametrize("last", [{"x": MASKED}, {"x": [MASKED]}, {"x": (1, MASKED)}, {"x": {"y": MASKED}}], ids=str)
+def test_masked_arrays_in_a_batch_that_is_a_list(last):
+    rows = [{"x": 1, "y": "a"}, {"x": pipeline.ListValue([1]), "y": None}, {"x": [1, 2]}, last]
+    with pytest.raises(pipeline.InvalidArgumentError, match=f"component '3/x.*' of an example {TEXT}"):
+        list(pipeline.dataset([0]).map(lambda _: rows))
+
+
 def test_queues():
     queue = pipeline.FIFOQueue(9, ["float64"], [(4,)])
     with pytest.raises(pipeline.InvalidArgumentError, match=f"component 0 {TEXT}"):

@@ -302,8 +302,8 @@ class _Collector:
         ahead = part.ahead
         _, waits, seconds = self._change(part.number, lambda: ahead)
         tank = self._tank(part.number, ahead, waits, seconds, 0)
-        shown = dataclasses.replace(tank, empty=min(tank.empty, 1 - tank.full))  # the rest: waits for the GIL
-        return dataclasses.replace(stage, busy=None, waits_in=tank.empty, waits_out=tank.full, tank=shown)
+        tank = dataclasses.replace(tank, full=min(tank.full, 1 - tank.empty))  # at other times it waits for the GIL
+        return dataclasses.replace(stage, busy=None, waits_in=tank.empty, waits_out=tank.full, tank=tank)
 
     def _loop(self, number: int, facts: LoopFacts) -> Stage:
         """Return the stage for an iterator and the user's loop over it."""

@@ -94,9 +94,15 @@ def all_before(report: Report, stage: Stage) -> list[Stage]:
 
 
 def always_busy(report: Report, loop: Stage) -> Stage | None:
-    """Return the busiest stage before a loop if it is always at work; None without one."""
-    busiest = max(all_before(report, loop), key=lambda each: each.busy or 0.0, default=None)
-    return busiest if busiest is not None and (busiest.busy or 0.0) >= ALWAYS else None
+    """Return the busiest stage before a loop if it is always at work; None without one.
+
+    Threads that hold the GIL most of the time are, too: they idle only while others wait for it.
+    """
+    before = all_before(report, loop)
+    busiest = max(before, key=lambda each: each.busy or 0.0, default=None)
+    if busiest is not None and (busiest.busy or 0.0) >= ALWAYS:
+        return busiest
+    return next((each for each in before if take_turns(report, each) and (each.cpu or 0.0) > MOSTLY), None)
 
 
 def never_waits(ahead: Stage) -> bool:
@@ -185,7 +191,7 @@ def does_in_workers(report: Report, slow: Stage) -> str:
     if slow.wanted is None or not slow.busy:
         return UNKNOWN
     at_work, cpu = slow.busy * slow.threads, slow.cpu or 0.0
-    if _contend(report, slow):
+    if take_turns(report, slow):
         return COMPUTES
     if holds_gil(report, made_by(slow), cpu):
         at_work = min(at_work, 1.0)  # the others wait for the GIL
@@ -210,11 +216,20 @@ def holds_gil(report: Report, factory: str, cpu: float) -> bool:
     return factory == "pipeline.threads" and held
 
 
-def _contend(report: Report, slow: Stage) -> bool:
-    """Return whether threads compute, and share the GIL with the loop and read-ahead threads."""
-    used = sum(each.cpu or 0.0 for each in report.stages if made_by(each) in ("", "pipeline.threads"))
-    turns = holds_gil(report, made_by(slow), slow.cpu or 0.0) and slow.threads > 1
-    return turns and ALL <= used <= _AT_ONCE and (slow.cpu or 0.0) > _PART
+def take_turns(report: Report, slow: Stage) -> bool:
+    """Return whether threads compute, and wait for the GIL, which they share with the loop and read-ahead threads.
+
+    All together then use one processor, and these are at work for longer than they ran or waited for a processor.
+    """
+    sharing = [each for each in report.stages if made_by(each) in ("", "pipeline.threads")]
+    return (
+        slow.threads > 1
+        and sum(each.wanted or 0.0 for each in sharing) >= ALL
+        and sum(each.cpu or 0.0 for each in sharing) <= _AT_ONCE
+        and holds_gil(report, made_by(slow), slow.cpu or 0.0)
+        and (slow.cpu or 0.0) > _PART
+        and (slow.busy or 0.0) * slow.threads - (slow.wanted or 0.0) > _SOMETIMES
+    )
 
 
 def _activity(cpu: float, wanted: float, work: float) -> str:

@@ -24,12 +24,15 @@ from pipeline.reports.advice import (
     too_small,
 )
 from pipeline.reports.facts import (
+    ALL,
     MOSTLY,
     Thread,
     all_before,
     always_busy,
     elsewhere,
     has_workers,
+    holds_gil,
+    made_by,
     needed,
     never_waits,
     taken,
@@ -124,7 +127,7 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
     busiest = always_busy(report, loop)
     if busiest is None and (filling := _filling(report, loop)):
         return filling
-    if waits < OFTEN:
+    if waits < OFTEN and not (busiest and _limits(report, busiest, loop)):
         return _seldom(report, loop, waits) or _consumer(loop)
     thread, behind = thread_behind(report, loop, waits), consumer  # `behind`: share of the time later threads need
     while busiest not in thread.parts:
@@ -135,7 +138,7 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
             return _outside(ahead)
         behind = needed(thread, behind, consumer)
         room = ahead.waits_out or 0.0
-        if room > OFTEN and _has_room(ahead):
+        if busiest is None and room > OFTEN and _has_room(ahead):
             if remedy := _of_room(report, ahead, thread, behind, consumer):
                 return remedy
             if ahead.kind == "step" and ahead.rate * _SMALL > 1:
@@ -159,6 +162,15 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
         of_runner if has_workers(slow) and "more" in slow.settings else of_workers if has_workers(slow) else of_serial
     )
     return of_step(report, slow, thread, behind, consumer)
+
+
+def _limits(report: Report, busiest: Stage, loop: Stage) -> bool:
+    """Return whether a stage that is always at work slows down a loop that seldom waits for it.
+
+    A loop without a clock may wait for the GIL whenever it seems to work.
+    """
+    holds = loop.cpu is None and (busiest.cpu or 0.0) > ALL and holds_gil(report, made_by(busiest), busiest.cpu or 0.0)
+    return holds or (1 - (loop.waits_in or 0.0)) * WORTH < 1
 
 
 def _without_example(report: Report, loop: Stage) -> Remedy:

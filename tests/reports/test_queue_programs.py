@@ -297,6 +297,15 @@ def test_a_function_that_computes_may_hold_the_gil():
     assert got.advice == ("Try `num_threads=4` in `batch`: up to 4 times as fast, if it releases Python's lock (GIL).")
 
 
+@pytest.mark.parametrize(
+    ("waits_in", "cpu", "kind"), [(0.0, 0.94, "function"), (0.0, 0.5, "consumer"), (0.14, 0.5, "function")]
+)
+def test_a_function_that_is_always_busy_before_a_loop_that_seldom_waits(waits_in, cpu, kind):
+    """The loop waits for the GIL wherever it is, so it may seem busy. It has no clock."""
+    got = verdict(function(threads=1, busy=0.96, cpu=cpu, wanted=cpu), waits_in=waits_in)
+    assert got.kind == kind
+
+
 def test_a_short_function_hands_over_many_elements():
     got = verdict(function(rate=500_000.0, cpu=1.0, wanted=1.0), waits_in=0.9)
     assert got.advice == "To go faster, hand over many elements at a time with `enqueue_many`."

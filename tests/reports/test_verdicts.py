@@ -558,6 +558,35 @@ def test_threads_that_share_the_gil_with_your_loop_get_processes():
     assert (got.knob, got.value) == ("workers", 2)
 
 
+@pytest.mark.parametrize("lock", [None, 0.97])
+@pytest.mark.parametrize(
+    ("busy", "cpu", "room", "waits", "loop"), [(0.68, 0.91, 0.01, 0.99, 0.02), (0.65, 0.72, 0.5, 0.5, 0.24)]
+)
+def test_threads_that_hold_the_gil_before_a_step_that_seems_slower(lock, busy, cpu, room, waits, loop):
+    """The thread that reads ahead waits for the GIL wherever it is, and so does the loop."""
+    tokens = replace(crew(1, "tokens", busy, 2, 0.07), cpu=cpu, wanted=cpu + 0.05)
+    ahead = prefetch(3, waits_out=room, waits_in=waits, wanted=0.05)
+    got = verdict(tokens, part(2, "batch(64)", 0.15, "step"), ahead, waits_in=waits, lock=lock, wanted=loop)
+    assert got.stage == 1
+    assert "; its 2 threads take turns at Python's lock (GIL). Try `workers=pipeline.processes(" in got.text
+
+
+def test_threads_that_compute_without_the_gil_before_a_prefetch_that_is_too_small():
+    """They use about one processor, but never wait for more."""
+    numbers = replace(crew(1, "numbers", 0.5, 2, 0.4), cpu=0.95, wanted=0.95)
+    got = verdict(numbers, prefetch(2, waits_out=0.4, waits_in=0.5, wanted=0.01), waits_in=0.5, wanted=0.01)
+    assert got.knob == "prefetch"
+
+
+def test_a_loop_that_seldom_waits_for_a_function_that_is_always_busy():
+    ahead = prefetch(2, waits_in=0.16, waits_out=0.02, wanted=0.01)
+    got = verdict(part(1, "load", 0.98), ahead, waits_in=0.16, wanted=0.01)
+    assert (got.stage, got.knob, got.value) == (1, "workers", 2)
+    assert got.gain == pytest.approx(1 / 0.84)
+    got = verdict(part(1, "load", 0.98), ahead, waits_in=0.07, wanted=0.01)
+    assert got.kind == "consumer"
+
+
 def test_workers_that_are_busy():
     pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2}
     got = verdict(part(1, "decode", 0.9, **pooled), waits_in=0.9)  # `busy` means the same as `taken` here

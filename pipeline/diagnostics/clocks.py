@@ -122,15 +122,79 @@ def delay() -> float:
     return 0.0 if before is None else max(0.0, _worker.delayed - before)
 
 
-def idle() -> float | None:
-    """Return how many seconds the machine's processors have been idle, summed; None if the system does not count it."""
+class Usage(NamedTuple):
+    """The use of the machine's processors so far, in seconds.
+
+    Attributes:
+        at: When, by `time.monotonic`.
+        idle: How long they were idle, summed.
+        own: How long they ran this process, its worker processes, and its ended children.
+    """
+
+    at: float
+    idle: float
+    own: float
+
+    def average(self, now: Usage) -> tuple[float, float]:
+        """Return how many processors were idle, and how many ran other programs, from here to `now`."""
+        seconds = max(now.at - self.at, 1e-9)
+        idle, own = (now.idle - self.idle) / seconds, (now.own - self.own) / seconds
+        return idle, max(0.0, (os.cpu_count() or 1) - idle - own)
+
+    def earlier(self, begin: Usage, end: Usage) -> Usage:
+        """Return a begin so much earlier that the use between `begin` and `end` counts, too."""
+        return Usage(*(a - (c - b) for a, b, c in zip(self, begin, end, strict=True)))
+
+
+def usage() -> Usage | None:
+    """Return the use of the machine's processors; None if the system does not count it."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         file = os.open("/proc/uptime", os.O_RDONLY | os.O_CLOEXEC)  # 6 us
         try:
-            return float(os.read(file, 100).split()[1])
+            idle = float(os.read(file, 100).split()[1])
         finally:
             os.close(file)
+        return Usage(time.monotonic(), idle, sum(os.times()[:4]) + workers.read())
     return None
+
+
+class WorkerClocks:
+    """The processor time of worker processes. Linux has a clock for each.
+
+    Thread safety: you may call every method from every thread.
+    """
+
+    def __init__(self) -> None:
+        self._seconds: dict[int, float] = {}  # by process id, when last read
+        self._ended = 0.0
+
+    def add(self, process: int) -> None:
+        """Count a process."""
+        self._seconds[process] = 0.0
+
+    def end(self, process: int) -> None:
+        """Keep the time of a process that has ended, and forget its id: another program may get it."""
+        self._ended += self._seconds.pop(process, 0.0)
+
+    def read(self) -> float:
+        """Return their time in seconds."""
+        for process in list(self._seconds):
+            with contextlib.suppress(OSError):
+                self._seconds[process] = time.clock_gettime((~process << 3) | 2)
+        return self._ended + sum(self._seconds.copy().values())
+
+
+workers = WorkerClocks()
+
+
+def _forget() -> None:
+    """Forget the parent's workers in a forked process."""
+    global workers
+    workers = WorkerClocks()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def processors() -> int:

@@ -61,6 +61,9 @@ def _longer(times: LoopTimes, before: LoopTimes) -> LoopTimes:
         if times.first_at is not None:
             first = 0.0 if before.first_at is None else before.first_at - (before.begun_at or 0.0)
             made.first_at = times.first_at - before.age() + first
+    now, earlier = times.used[0], before.used
+    if now is not None and earlier[0] is not None and earlier[1] is not None:
+        made.used = now.earlier(earlier[0], earlier[1]), times.used[1]
     return made
 
 

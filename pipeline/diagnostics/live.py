@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from pipeline.diagnostics.clocks import Clocks, ThreadClocks, idle
+from pipeline.diagnostics.clocks import Clocks, ThreadClocks, Usage, usage
 from pipeline.diagnostics.workers import Inputs, this_thread
 from pipeline.stats import QueueStats
 
@@ -219,25 +219,25 @@ class LoopTimes:
         first_at: When the first batch was there; None if `start` was called before.
         ended_at: When it ended.
         clocks: The starting thread's clocks, most likely the consumer's, from then to the end.
-        idle_at: The seconds that all processors had been idle at the begin, and at the end.
+        used: The use of the machine's processors at the begin, and at the end.
     """
 
     begun_at: float | None = None
     first_at: float | None = None
     ended_at: float | None = None
     clocks: ThreadClocks | None = None
-    idle_at: tuple[float | None, float | None] = None, None
+    used: tuple[Usage | None, Usage | None] = None, None
 
     def begin(self) -> None:
         self.begun_at, self.first_at, self.ended_at = time.monotonic(), None, None
-        self.clocks, self.idle_at = ThreadClocks(), (idle(), None)
+        self.clocks, self.used = ThreadClocks(), (usage(), None)
 
-    def idle(self) -> float | None:
-        """Return how many processors were idle on average; None if unknown."""
-        begin, end = self.idle_at
+    def average(self) -> tuple[float | None, float | None]:
+        """Return how many processors were idle, and how many ran other programs; None if unknown."""
+        begin, end = self.used
         if self.ended_at is None:
-            end = idle()
-        return None if begin is None or end is None else (end - begin) / max(self.age(), 1e-9)
+            end = usage()
+        return (None, None) if begin is None or end is None else begin.average(end)
 
     def until(self, idle: float) -> LoopTimes:
         """Return them as if it had ended so many seconds ago."""
@@ -252,7 +252,7 @@ class LoopTimes:
     def end(self, left: float = 0.0) -> None:
         """Note the end, that many seconds after the loop was left; the second time changes nothing."""
         if self.ended_at is None:
-            self.ended_at, self.idle_at = time.monotonic() - left, (self.idle_at[0], None if left else idle())
+            self.ended_at, self.used = time.monotonic() - left, (self.used[0], None if left else usage())
             if self.clocks is not None:
                 self.clocks.end()
 

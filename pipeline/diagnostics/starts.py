@@ -23,6 +23,7 @@ def without_start(facts: LoopFacts) -> LoopFacts:
         return facts
     later, waited = LoopTimes(), set[int]()
     later.begun_at, later.first_at, later.ended_at = times.begun_at + start, times.first_at, times.ended_at
+    later.used = times.used
     changed = []
     for each in parts:
         if each.settings.get("ready_at", 0.0) > times.begun_at:
@@ -64,7 +65,7 @@ def without_slow_first(facts: LoopFacts) -> LoopFacts:
         return facts
     later = LoopTimes()
     later.begun_at = later.first_at = times.first_at
-    later.ended_at = times.ended_at
+    later.ended_at, later.used = times.ended_at, times.used
     parts = [_since(each, before, starts[slowest] if each.number == slowest else 0.0) for each, before in pairs]
     taken = facts.taken[0] - first.taken[0], facts.taken[1] - first.taken[1]
     return facts._replace(

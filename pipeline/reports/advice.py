@@ -48,6 +48,7 @@ _BUSY = 0.75  # share of the time: workers idle for longer may wait for the loop
 _MUCH = 50e6  # bytes per second to and from processes: less takes them no noticeable time
 _QUICK = 2e-3  # seconds: for shorter calls, pickling their arguments counts
 _MUCH_OF_SHORT = 1e6  # bytes per second of such calls
+_COPIED = 0.5e9  # bytes per second of a `batch`: with more its time goes into copying
 _AHEAD, _DEEP = 2, 8  # default of `prefetch`; the least one for unequal elements
 _DEEPEST = 64  # the most at once: batches may be large
 _HAND_OVER = 12e-6  # seconds added to each element by a prefetch
@@ -273,7 +274,7 @@ def of_workers(report: Report, slow: Stage, thread: Thread, behind: float, consu
     if auto:
         return _of_auto(report, slow, cause)
     if moves_much(report, slow):
-        return _of_moving(slow)
+        return _of_moving(report, slow, thread, consumer)
     if brief:
         return _of_change(slow, cause, for_call(report, slow, thread, None))
     turns = does == COMPUTES and holds_gil(report, made_by(slow), used)
@@ -348,25 +349,42 @@ def _behind_others(report: Report, slow: Stage, other: Stage, thread: Thread, ca
 
 
 def moves_much(report: Report, slow: Stage) -> bool:
-    """Return whether processes are idle because a thread sends their inputs, or takes out their results."""
-    if made_by(slow) in ("", "pipeline.threads") or (slow.busy or 0.0) >= MOSTLY or taken(slow) < OFTEN:
+    """Return whether a thread is busy with sending inputs to processes, or taking out or copying their results."""
+    if made_by(slow) in ("", "pipeline.threads"):
+        return False
+    if _copies(report, slow) is not None:
+        return True
+    if (slow.busy or 0.0) >= MOSTLY or taken(slow) < OFTEN:
         return False
     short = (slow.busy or 0.0) * slow.threads < _QUICK * slow.rate
     least = _MUCH_OF_SHORT if short else _MUCH
     return bool(sum(slow.settings.get("moved", (0, 0))) >= least * (slow.age_s or report.seconds))
 
 
-def _of_moving(slow: Stage) -> Remedy:
+def _copies(report: Report, slow: Stage) -> Stage | None:
+    """Return the `batch` that takes most of the time, as it copies the large results of processes; None without one."""
+    received = slow.settings.get("moved", (0, 0))[1]
+    for each in report.after(slow):
+        copying = taken(each) * report.seconds
+        if each.settings.get("call") == "batch" and taken(each) > MOSTLY and received > _COPIED * copying:
+            return each
+    return None
+
+
+def _of_moving(report: Report, slow: Stage, thread: Thread, consumer: float) -> Remedy:
     """Return the remedy for processes whose inputs or results are large; a busy machine does not change it."""
     sent, received = slow.settings["moved"]
     size = max(sent, received) / max(slow.elements, 1)
     amount = f"{figure(size / 1e6)} MB" if size >= 1e6 else f"{figure(size / 1e3)} kB"
     how = f"`{slow.name}` ({count(slow.threads, 'worker')}, {slow.busy or 0.0:.0%} busy; {amount} at a time)"
+    moving, less = "copying the results of", "Return less, such as smaller dtypes"
     if sent > received:
-        advice = "Send less, such as file names, or leave out `workers=`"
-        return Remedy(slow, "function", f"Bottleneck: sending inputs to {how}", advice, sure=True)
-    advice = "Return less, such as smaller dtypes, or leave out `workers=`"
-    return Remedy(slow, "function", f"Bottleneck: copying the results of {how}", advice, sure=True)
+        moving, less = "sending inputs to", "Send less, such as file names"
+    copies = _copies(report, slow)
+    others = sum(taken(each) for each in thread.parts if each not in (slow, copies))
+    alone = (slow.busy or 0.0) * slow.threads + others + (consumer if thread.first else 0.0)
+    advice = f"{less}, or leave out `workers=`" if alone < 1 else less
+    return Remedy(slow, "function", f"Bottleneck: {moving} {how}", advice, sure=True)
 
 
 def why_no_more(report: Report, how: str) -> str:

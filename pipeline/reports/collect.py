@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.diagnostics import live
 from pipeline.diagnostics.clocks import Clocks, processors
 from pipeline.diagnostics.earlier import LONG, with_earlier
-from pipeline.diagnostics.live import LoopFacts, PartFacts
+from pipeline.diagnostics.live import LoopFacts, LoopTimes, PartFacts
 from pipeline.diagnostics.starts import without_slow_first, without_start
 from pipeline.diagnostics.workers import WorkerGroup
 from pipeline.reports.first import with_open_calls
@@ -135,6 +135,8 @@ class _Collector:
         shown = _before(self.edges, self.loops if self.alone else _of_today(made, self.edges))
         # A queue may have been made, or have gone, since the edges were found.
         edges = tuple(edge for edge in self.edges if {edge.source, edge.target} <= stages.keys() & shown)
+        times = next(iter(self.loops.values())).times if self.alone and self.loops else LoopTimes()
+        idle, others = times.average()
         probed = self.looks[-1].probed - self.looks[0].probed if self.looks else 0.0
         report = Report(
             self.seconds,
@@ -143,7 +145,8 @@ class _Collector:
             edges,
             processors(),
             (self.looks[-1].held - self.looks[0].held) / probed if probed else None,
-            idle=next(iter(self.loops.values())).times.idle() if self.alone and self.loops else None,
+            idle=idle,
+            others=others,
         )
         report = with_open_calls(report)
         return dataclasses.replace(report, verdicts=tuple(self._verdicts(report)))

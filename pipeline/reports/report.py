@@ -31,7 +31,8 @@ class Report:
         processors: How many processors this process may use.
         lock: Share of the window with the GIL held by some thread; None without a monitor.
         verdicts: One per running loop; without one, the longest ended loop's, or one per loop that has not begun.
-        idle: How many of the machine's processors were idle during a loop, on average; None if unknown.
+        idle, others: How many of the machine's processors were idle during a loop, and how many ran other programs, on
+            average; None if unknown.
     """
 
     seconds: float
@@ -42,6 +43,7 @@ class Report:
     lock: float | None = None
     verdicts: tuple[Verdict, ...] = ()
     idle: float | None = None
+    others: float | None = None
 
     @property
     def verdict(self) -> Verdict | None:
@@ -73,9 +75,12 @@ class Report:
     def starved(self) -> str:
         """A sentence on processors taken by other programs; "" for less than half a processor."""
         had, wanted = self._clocks()
-        if self.seconds < 1 or wanted - had <= max(_HALF, _STARVED * wanted):
+        waited = wanted - had
+        if self.others is not None:  # else the program's own threads and processes may have waited for each other
+            waited = min(waited, self.others)
+        if self.seconds < 1 or waited <= max(_HALF, _STARVED * wanted):
             return ""
-        return f"Other programs took processor time: your threads waited {wanted - had:.1f} s per second for it."
+        return f"Other programs took processor time: your threads waited {waited:.1f} s per second for it."
 
     def stage(self, number: int) -> Stage:
         """Return the stage with this `id`; KeyError if there is none."""

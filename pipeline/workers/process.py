@@ -15,6 +15,7 @@ from collections.abc import Callable
 from multiprocessing import connection, context
 from typing import Any
 
+from pipeline.diagnostics import clocks
 from pipeline.diagnostics.wording import named
 from pipeline.locks import Lock
 from pipeline.workers.definition import Definition
@@ -157,6 +158,7 @@ class Worker:
             raise
         finally:
             theirs.close()
+        clocks.workers.add(self.process.pid)
         self._life = Life(self.process)
         self._line = Line(ours, self._reader.add, self._life.descriptor)
 
@@ -286,6 +288,7 @@ class Worker:
         with _starting:
             self.process.join()
             code = self.process.exitcode
+        clocks.workers.end(self.process.pid)
         self._life.close()
         if lost is not None:
             self._how = f"was stopped, as its results could not be taken: {named(lost)}"

@@ -1,6 +1,6 @@
 """The model of a run: its stages and edges, with and without a sampler; looking changes nothing.
 
-Private names: the kept samples, a stop's beginning, and the visible tables.
+Private names: the clocks, the kept samples, a stop's beginning, and the visible tables.
 """
 
 import dataclasses
@@ -21,6 +21,7 @@ from orchestration import threads_since
 import pipeline
 from pipeline import _meter
 from pipeline.diagnostics import live
+from pipeline.diagnostics.clocks import usage
 from pipeline.files.event_file import summary_iterator
 from pipeline.reports import collect, model, show
 from pipeline.reports.model import Stage
@@ -274,6 +275,33 @@ def test_waiting_for_a_processor_is_reported():
     little = dataclasses.replace(starved, cpu=0.1, wanted=0.5)
     for report in (Report(2.0, True, (enough, *others), (), 2), Report(2.0, True, (little,), (), 2)):
         assert "Other programs" not in str(report) + report.details()
+
+
+def test_the_threads_and_processes_of_a_program_wait_for_each_other():
+    """The machine's other programs cannot have taken more than they used."""
+    busy = Stage(1, "function", "decode", threads=3, cpu=1.1, wanted=2.6)
+    for others, starved in ((0.1, False), (0.7, True), (None, True)):
+        report = Report(2.0, True, (busy,), (), 2, others=others)
+        assert bool(report.starved) == starved
+    assert "your threads waited 0.7 s per second" in Report(2.0, True, (busy,), (), 2, others=0.7).starved
+
+
+def computed(number):
+    """Compute for 0.2 s of processor time."""
+    began = time.thread_time()
+    while time.thread_time() < began + 0.2:
+        pass
+    return number
+
+
+def test_worker_processes_are_no_other_programs():
+    """Their processor time counts as the program's own, also after their end."""
+    if (before := usage()) is None:
+        pytest.skip("this system does not count idle processors")
+    with pipeline.processes(1) as workers:
+        list(pipeline.dataset([1, 2]).map(computed, workers=workers))
+        assert usage().own - before.own > 0.4 - 0.02  # with two ticks of a clock
+    assert usage().own - before.own > 0.4 - 0.02
 
 
 def test_the_lock_is_seen_to_be_held():

@@ -658,6 +658,18 @@ def test_workers_whose_results_take_long():
     assert got.text.endswith("as examples take unequal time. If any order will do, pass `ordered=False`.")
 
 
+@pytest.mark.parametrize("workers", [2, 8])
+@pytest.mark.parametrize("copied", [3 * 10**10, 10**9], ids=["large", "small"])
+def test_a_batch_that_copies_the_results_of_processes(workers, copied):
+    """Their arrays are in shared memory. One thread would take too long for the work of eight processes."""
+    settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (1_000, copied)}
+    big = part(1, "decode", 0.18, settings=settings, threads=workers)
+    batch = part(2, "batch(9)", 0.8, "step", settings={"call": "batch"})
+    got = verdict(replace(big, busy=0.3), batch, waits_in=0.98)
+    assert (got.stage == 1) == ("copying the results of `decode`" in got.text) == (copied > 10**10)
+    assert got.text.endswith("or leave out `workers=`.") == (got.stage == 1 and workers == 2)
+
+
 def test_short_calls_whose_inputs_take_long():
     settings = {"in_workers": True, "made_by": "pipeline.processes", "moved": (10**8, 1_000)}
     short = replace(part(1, "decode", 0.4, settings=settings, threads=2), rate=650.0)

@@ -59,21 +59,55 @@ def decompressed(name: bytes, file: OpenFile, compression: str) -> OpenFile:
         ImportError: A library is missing, such as backports.zstd for "ZSTD" before Python 3.14.
     """
     if compression in WINDOW_BITS:
-        return DecompressedFile(name, file, WINDOW_BITS[compression])
+        return DecompressedFile(_Packed(name, file, compression), WINDOW_BITS[compression])
     if compression in _ENGINES:
-        return UnpackedFile(name, file, _engine(compression))
+        return UnpackedFile(_Packed(name, file, compression), _engine(compression))
     return file
+
+
+class _Packed:
+    """An open compressed file: its next bytes, and the error if they are damaged."""
+
+    def __init__(self, name: bytes, file: OpenFile, compression: str) -> None:
+        self.file, self._name, self._compression = file, os.fsdecode(name), compression.lower()
+        self._end = 0  # bytes read so far
+
+    def piece(self) -> bytes:
+        """Return the next bytes; b"" at the end."""
+        found = self.file.read(_PIECE)
+        self._end += len(found)
+        return found
+
+    def after_padding(self, piece: bytes) -> bytes:
+        """Return a piece without leading zeros, or the next piece with other bytes."""
+        while not (rest := piece.lstrip(b"\0")):
+            piece = self.piece()
+            if not piece:
+                break
+        return rest
+
+    def damage(self, why: str, left: int, begun: bool) -> DataLossError:
+        """Return the error for damaged data.
+
+        Args:
+            why: The reason in the words of the library.
+            left: How many bytes of the pieces follow the damage.
+            begun: False if the file's beginning is damaged.
+        """
+        what = "is damaged" if begun else f"is damaged, or not compressed by {self._compression}"
+        text = f"{self._name} {what}: it cannot be decompressed beyond byte {self._end - left:,}: {why}"
+        return DataLossError(None, None, text)
 
 
 class DecompressedFile:
     """An open file's inflated bytes, one piece in memory at a time, even for very compressible files."""
 
-    def __init__(self, name: bytes, file: OpenFile, window_bits: int) -> None:
-        self._name = name
-        self._file = file
+    def __init__(self, packed: _Packed, window_bits: int) -> None:
+        self._packed = packed
         self._window_bits = window_bits
         self._engine = zlib.decompressobj(window_bits)
         self._begun = False  # the engine has seen data
+        self._read = False  # some data was inflated
         self._input = b""
         self._broken = ""
 
@@ -83,19 +117,19 @@ class DecompressedFile:
                 return b""
             if not self._input:
                 # Check the engine before treating this as the end: without input it may still have output.
-                self._input = self._file.read(_PIECE)
+                self._input = self._packed.piece()
             data = self._inflate(size)
             if data:
+                self._read = True
                 return data
             if not self._input and not self._engine.eof and not self._more():
                 if not self._begun:
                     return b""
                 self._broken = "the compressed data ends too early"
-        text = f"inflate() failed for {os.fsdecode(self._name)}: {self._broken}"
-        raise DataLossError(None, None, text)
+        raise self._packed.damage(self._broken, len(self._input), self._read)
 
     def _more(self) -> bool:
-        self._input = self._file.read(_PIECE)
+        self._input = self._packed.piece()
         return bool(self._input)
 
     def _inflate(self, size: int) -> bytes:
@@ -107,7 +141,7 @@ class DecompressedFile:
         except zlib.error as error:
             half = len(self._input) // 2
             if half == 0:
-                self._broken = str(error)
+                self._broken = str(error).rpartition(": ")[2]
                 return b""
             self._engine = before
             rest, self._input = self._input[half:], self._input[:half]
@@ -119,32 +153,23 @@ class DecompressedFile:
 
     def _next_member(self) -> bool:
         """Start a file's next member; zeros may separate and follow members."""
-        self._input = after_padding(self._input, self._file)
+        self._input = self._packed.after_padding(self._input)
         if self._input:
             self._engine = zlib.decompressobj(self._window_bits)
         return bool(self._input)
 
     def size_limit(self) -> int | None:
-        limit = self._file.size_limit()
+        limit = self._packed.file.size_limit()
         return None if limit is None else limit * _LARGEST_RATIO
 
     def seek(self, offset: int) -> bool:
         return False
 
     def identity(self, ends: bool) -> list[Any] | None:
-        return self._file.identity(ends)
+        return self._packed.file.identity(ends)
 
     def close(self) -> None:
-        self._file.close()
-
-
-def after_padding(piece: bytes, file: OpenFile) -> bytes:
-    """Return a piece without leading zeros, or the next piece with other bytes."""
-    while not (rest := piece.lstrip(b"\0")):
-        piece = file.read(_PIECE)
-        if not piece:
-            break
-    return rest
+        self._packed.file.close()
 
 
 class _Engine(Protocol):
@@ -174,36 +199,33 @@ class UnpackedFile:
     Memory holds one call's result and the engine's own state.
     """
 
-    def __init__(self, name: bytes, file: OpenFile, make: Callable[[], _Engine]) -> None:
-        self._name = name
-        self._file = file
+    def __init__(self, packed: _Packed, make: Callable[[], _Engine]) -> None:
+        self._packed = packed
         self._make = make
         self._engine = make()
         self._rest = b""  # read after the end of a stream
-        self._begun = False
+        self._begun = self._read = False  # this stream, and some data of the file
 
     def read(self, size: int) -> bytes:
         while True:
             if self._engine.eof:
-                rest = after_padding(self._engine.unused_data, self._file)
+                rest = self._packed.after_padding(self._engine.unused_data)
                 self._rest, self._engine, self._begun = rest, self._make(), False
             piece = b""
             if self._engine.needs_input:
-                piece = self._rest or self._file.read(_PIECE)
+                piece = self._rest or self._packed.piece()
                 if not piece:
                     if self._begun:
-                        raise self._failure("the compressed data ends too early")
+                        raise self._packed.damage("the compressed data ends too early", 0, True)
                     return b""
                 self._rest, self._begun = b"", True
             try:
                 data = self._engine.decompress(piece, size)
             except Exception as error:  # each library has its own class
-                raise self._failure(str(error)) from error
+                raise self._packed.damage(str(error), len(piece), self._read) from error
             if data:
+                self._read = True
                 return data
-
-    def _failure(self, why: str) -> DataLossError:
-        return DataLossError(None, None, f"{os.fsdecode(self._name)} cannot be decompressed: {why}")
 
     def size_limit(self) -> int | None:
         return None  # unbounded: zeros compress to a few bytes
@@ -212,7 +234,7 @@ class UnpackedFile:
         return False
 
     def identity(self, ends: bool) -> list[Any] | None:
-        return self._file.identity(ends)
+        return self._packed.file.identity(ends)
 
     def close(self) -> None:
-        self._file.close()
+        self._packed.file.close()

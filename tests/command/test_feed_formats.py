@@ -1,5 +1,6 @@
 """`python -m pipeline feed --format`: each format, and unknown ones."""
 
+import bz2
 import gzip
 import io
 import json
@@ -159,7 +160,9 @@ REFUSED = {
     "f.parquet": (b"PAR1 and more", "Parquet"),
     "g.csv": (gzip.compress(CSV), " is compressed by gzip, but its name does not end in .gz: rename it"),
     "g.parquet.gz": (gzip.compress(b"PAR1"), ": feed does not read parquet files that are compressed by gzip: deco"),
-    "h.csv.gz": (gzip.compress(CSV)[:-9], "the compressed data ends too early"),
+    "h.csv.gz": (gzip.compress(CSV)[:-9], "is damaged: it cannot be decompressed beyond byte"),
+    "i.csv.gz": (CSV, "is damaged, or not compressed by gzip: it cannot be decompressed beyond byte"),
+    "i.csv.bz2": (bz2.compress(CSV)[:-9], "is damaged: it cannot be decompressed beyond byte"),
     "h.json": (
         b'[{"a": 1}, {"a": 2}]',
         " is one JSON value, which feed does not read: write one object per line (JSON",

@@ -63,7 +63,7 @@ def test_file_of_only_a_header_has_no_records():
 def test_bad_stream_found_in_the_header_is_one_error():
     reader, queue = FixedLengthRecordReader(2, 1, encoding="GZIP"), closed_queue(["f", "f"])
     for _ in range(2):
-        with pytest.raises(DataLossError, match=r"inflate\(\) failed for f"):
+        with pytest.raises(DataLossError, match="f is damaged"):
             reader.read(queue)
     with pytest.raises(OutOfRangeError, match="is closed and has insufficient"):
         reader.read(queue)
@@ -72,7 +72,7 @@ def test_bad_stream_found_in_the_header_is_one_error():
 def test_bad_stream_found_by_reading_is_an_error_until_reset():
     reader, queue = FixedLengthRecordReader(2, encoding="ZLIB"), closed_queue(["f", "empty"])
     for _ in range(3):
-        with pytest.raises(DataLossError, match=r"inflate\(\) failed"):
+        with pytest.raises(DataLossError, match="f is damaged"):
             reader.read(queue)
     reader.reset()
     with pytest.raises(OutOfRangeError):

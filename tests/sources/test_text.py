@@ -211,7 +211,7 @@ def test_compressed_files_that_are_damaged(ending, tmp_path):
     data = COMPRESS[ending](b"some text\n" * 1000)
     for damaged in (data[:-1], data[: len(data) // 2], b"not compressed", data + b"more"):
         path.write_bytes(damaged)
-        with pytest.raises(pipeline.DataLossError, match=rf"t\.txt{ending}"):
+        with pytest.raises(pipeline.DataLossError, match=rf"t\.txt{ending} is damaged.* beyond byte \d+: ."):
             list(pipeline.text(path))
 
 

@@ -132,6 +132,8 @@ def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], w
         settings["collate"] = getattr(node.functions()[0], "__name__", "f").replace("<lambda>", "f")
     if own.objects:
         settings["objects"] = own.objects
+    if own.fields:
+        settings["fields"], settings["converts"] = own.fields, own.converts
     if node.takes_workers:
         settings["takes_workers"] = node.takes_workers
     if node.more:

@@ -123,8 +123,10 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
     if slow.kind == "function" and sending(report, slow) > OFTEN:
         why = "processes would not help, as its examples consist of many Python objects, which take long to send"
         return Remedy(slow, slow.kind, cause, "To go faster, pass and return arrays", why=why)
+    if slow.settings.get("converts"):
+        return Remedy(slow, slow.kind, cause, _from_arrays(report, slow), sure=True)
     sure = not can_move(slow) and (slow.kind == "source" or not calls(slow))  # reading less helps in any case
-    return Remedy(slow, slow.kind, cause, _as_it_is(slow, does), sure=sure)
+    return Remedy(slow, slow.kind, cause, _as_it_is(report, slow, does), sure=sure)
 
 
 def takes(report: Report, slow: Stage, share: float, limit: float) -> str:
@@ -161,7 +163,15 @@ def _of_collate(report: Report, slow: Stage, cause: str, share: float, limit: fl
     return Remedy(slow, slow.kind, cause, f"Try `.{call}`", "workers", offer.value, offer.most, 1.0)
 
 
-def _as_it_is(slow: Stage, does: str) -> str:
+def _from_arrays(report: Report, batch: Stage) -> str:
+    """Return the advice for a `batch` that converts Python lists or numbers."""
+    functions = (each for each in all_before(report, batch) if calls(each) and each.settings.get("call") != "filter")
+    maker = next(functions, None)
+    how = "start from arrays" if maker is None else f"return arrays from `{with_number(maker, maker.name)}`"
+    return f"It converts Python lists or numbers; to go faster, {how}"
+
+
+def _as_it_is(report: Report, slow: Stage, does: str) -> str:
     """Return the advice for a step that neither workers nor a prefetch speed up."""
     if slow.kind == "source" and not can_move(slow):
         if does == WAITS:
@@ -171,7 +181,9 @@ def _as_it_is(slow: Stage, does: str) -> str:
         return LESS_WORK
     if slow.settings.get("call") == "unbatch":
         return "It is compiled; to go faster, leave out `unbatch` if the batches fit"
-    return "It is compiled; to go faster, drop unused fields before it"
+    if max(each.settings.get("fields", 0) for each in report.stages) > 1:
+        return "It is compiled; to go faster, drop unused fields before it"
+    return "It is compiled; to go faster, make examples smaller before it"
 
 
 def _in_workers(slow: Stage, cause: str, offer: Offer, does: str) -> Remedy:

@@ -46,6 +46,12 @@ class Group(OneInput):
         """Return the collation for the groups."""
         raise NotImplementedError
 
+    def measured_how(self, run: Run) -> Collate:
+        """Return the collation for the groups of an iterator."""
+        how = self.how()
+        how.measured = run.measured.get(self.written)
+        return how
+
     @property
     def step(self) -> int:
         return self.stride * self.source.step
@@ -63,7 +69,7 @@ class Group(OneInput):
         source = indexed(self.source, run)
         if self.drop_remainder and self.size == self.stride and len(source) < ENDLESS:
             run.note_dropped(self.written, len(source) % self.size)
-        return Grouped(source, self.size, self.stride, self.drop_remainder, self.how())
+        return Grouped(source, self.size, self.stride, self.drop_remainder, self.measured_how(run))
 
 
 class Batch(Group):
@@ -158,14 +164,14 @@ class Batch(Group):
             from pipeline.stages.prefetch import promptly  # imported lazily: only timed batches need it
 
             inputs = promptly(self.source, run, state, 2 * self.size)
-            return TimedBatching(inputs, self.size, self.how(), self.max_wait, run)
+            return TimedBatching(inputs, self.size, self.measured_how(run), self.max_wait, run)
         node = self.source
         if self.drop_remainder and self.indexed and node.length() is not None:  # compute no dropped examples
             begin, gap = 0 if state is None else whole(state), node.step
             left = max(0, -(-(node.end() - begin) // gap))
             run.note_dropped(self.written, left % self.size)
             node = arranged(Until(node, begin + (left - left % self.size) * gap))
-        return Batching(opened(node, run, state), self.how(), self, run)
+        return Batching(opened(node, run, state), self.measured_how(run), self, run)
 
     def state_at(self, place: int) -> Any:
         return place

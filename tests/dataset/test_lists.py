@@ -11,6 +11,35 @@ def batch(examples, **options):
     return found
 
 
+@pytest.mark.parametrize(
+    ("rows", "dtype"),
+    [
+        ([[1, 2], [3, 2**62]], np.int64),
+        ([[0.1, -0.0], [float("inf"), 1e300]], np.float64),
+        ([[2**63, 1], [1, 2**63]], np.uint64),
+        ([[True, False], [False, True]], np.bool_),
+        ([[1, 0.5], [0.5, 1]], np.float64),
+        ([[], []], np.float64),
+        ([[[1], [2]], [[3], [4]]], np.int64),
+    ],
+    ids=str,
+)
+def test_lists_of_numbers_are_rows(rows, dtype):
+    found = batch(rows)
+    assert (found.dtype, found.tolist()) == (dtype, rows)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [([3], "shape"), ([0.5, 1.5], "dtype"), ([2**63, 1], "dtype"), ([True, False], "dtype"), ([None, 1], "None")],
+    ids=str,
+)
+def test_lists_that_differ_from_others_are_an_error_in_any_order(other, said):
+    for rows in ([[1, 2], other], [other, [1, 2]]):
+        with pytest.raises((TypeError, ValueError), match=said):
+            batch(rows)
+
+
 def test_lists_of_strings_are_arrays():
     found = batch([{"w": ["a", "b\0"]}, {"w": ["c", "d"]}])
     assert found["w"].tolist() == [["a", "b\0"], ["c", "d"]]

@@ -177,6 +177,25 @@ def test_results_of_many_python_objects_are_noticed(then):
     assert batches.report().stages[1].settings["objects"] == 501
 
 
+@pytest.mark.parametrize(
+    ("example", "fields", "converts"),
+    [
+        ([1.0, 2.0], 1, True),
+        ({"x": [1, 2.5], "y": 1, "z": "text"}, 3, True),
+        ({"x": np.zeros(2), "y": 1}, 2, False),
+        ((np.zeros(2), {"a": "text"}), 2, False),
+        (7, 1, True),
+    ],
+    ids=["list", "most", "label", "none", "number"],
+)
+def test_a_batch_that_converts_examples(example, fields, converts):
+    for data in (pipeline.dataset(range(4)), pipeline.dataset(numbers)):  # with an index, and without one
+        batches = iter(data.map(lambda number: example).batch(2))
+        next(batches)
+        settings = batches.report().stages[2].settings
+        assert (settings["fields"], settings["converts"]) == (fields, converts)
+
+
 def test_the_bytes_of_python_objects_from_processes_count():
     batches = iter(pipeline.dataset(range(16)).map(words, workers=pipeline.processes(1)).batch(8, collate=list))
     list(batches)

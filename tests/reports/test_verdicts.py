@@ -304,9 +304,27 @@ def test_many_compiled_steps(reads, end):
     )
 
 
+@pytest.mark.parametrize(
+    ("settings", "advice"),
+    [
+        ({"fields": 1}, "It is compiled; to go faster, make examples smaller before it."),
+        ({"fields": 2}, "It is compiled; to go faster, drop unused fields before it."),
+        (
+            {"fields": 1, "converts": True},
+            "It converts Python lists or numbers; to go faster, return arrays from `parse`.",
+        ),
+    ],
+)
+def test_a_batch_that_takes_most_of_the_time(settings, advice):
+    """The filter before it returns no examples of its own."""
+    steps = part(1, "parse", 0.2, settings={"call": "map"}), part(2, "keep", 0.1, settings={"call": "filter"})
+    got = verdict(*steps, part(3, "batch(9)", 0.7, "step", settings={"call": "batch", **settings}), waits_in=1.0)
+    assert (got.stage, got.advice) == (3, advice)
+
+
 @pytest.mark.parametrize("functions", [False, True])
 def test_only_functions_do_less_work(functions):
-    given = part(1, "sort(9)", 0.97, "step", settings={"functions": functions})
+    given = part(1, "sort(9)", 0.97, "step", settings={"functions": functions, "fields": 2})
     got = verdict(given, prefetch(2, waits_in=0.97, wanted=0.1), waits_in=0.97)
     how = ", waiting for I/O" if functions else ""  # this library's steps never wait for it
     helps = "To go faster, do less work per example." if functions else "It is compiled; to go faster, drop unused "

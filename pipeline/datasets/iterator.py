@@ -25,7 +25,7 @@ from pipeline.datasets.parts import facts_of_parts, unit_of
 from pipeline.datasets.record import Record
 from pipeline.diagnostics.earlier import note_pass, passes_before
 from pipeline.diagnostics.frames import is_running, tell, whereabouts
-from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops, number, without_threads
+from pipeline.diagnostics.live import LoopFacts, LoopTimes, loops, number, without_threads
 from pipeline.diagnostics.starts import NOTICED
 from pipeline.diagnostics.together import Turns
 from pipeline.dtypes import integer, seconds
@@ -448,16 +448,13 @@ class DatasetIterator(Recipe, Generic[T_co]):
         """Note the end for reports; a second call does nothing."""
         times = self._times
         if times.begun_at is not None and times.ended_at is None:
-            left, elsewhere, turns = 0.0, 0.0, self._turns
+            left, turns = 0.0, self._turns
             if turns is not None:
                 if self._owner is None:
                     left = turns.left(self, times.age(), self._handed)
                 turns.end(self)
-                elsewhere = turns.elsewhere(self)
             times.end(left)
-            seconds, facts = times.age(), functools.cache(self._facts)
-            seconds = note_pass(self._node, seconds, facts) - elsewhere
-            ended.note(self, self._node, seconds, facts)
+            note_pass(self, self._node, times.age(), self._facts)
 
     def _close_stream(self) -> None:
         """End the stream's threads and close its files. Can be called again after an interrupt."""

@@ -1,17 +1,17 @@
-"""Earlier short passes: a report judges several epochs together if each is too short."""
+"""Earlier passes over a dataset: a report judges its epochs together, as the first one may fill a cache."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from pipeline.diagnostics.clocks import Clocks
-from pipeline.diagnostics.live import SHORTEST, LoopFacts, LoopTimes, PartFacts, without_threads
+from pipeline.diagnostics.live import SHORTEST, LoopFacts, LoopTimes, PartFacts, ended, without_threads
 from pipeline.diagnostics.starts import without_slow_first, without_start
 from pipeline.stats import QueueStats
 
-LONG = 1.0  # seconds: longer passes are judged alone
+LONG = 1.0  # seconds: the report of an iterator that took longer is about it alone
 
 _notes: WeakKeyDictionary[Any, LoopFacts] = WeakKeyDictionary()
 
@@ -21,15 +21,31 @@ def passes_before(recipe: object) -> LoopFacts | None:
     return _notes.get(recipe)
 
 
-def note_pass(recipe: object, seconds: float, facts: Callable[[], LoopFacts]) -> float:
-    """Note an ended pass. Return how many seconds it took, with the short ones before it if it was short."""
-    if seconds >= LONG:
+def note_pass(loop: Any, recipe: object, seconds: float, get_facts: Callable[[], LoopFacts]) -> None:
+    """Note an ended pass for reports: together with all passes since the last report, or with the short ones before.
+
+    Args:
+        loop: The iterator.
+        recipe: Its dataset.
+        seconds: How long it took.
+        get_facts: Returns its facts.
+    """
+    if seconds < SHORTEST and not ended.watchers:
+        return
+    facts = get_facts()
+    own = without_slow_first(without_start(facts))
+    if seconds < LONG:
+        _notes[recipe] = _sum_of(own, _notes.get(recipe))
+    else:
         _notes.pop(recipe, None)
-    elif seconds >= SHORTEST:
-        whole = with_earlier(without_slow_first(without_start(facts())), _notes.get(recipe))
-        _notes[recipe] = without_threads(whole)._replace(before=None, first=None)
-        return whole.times.age()
-    return seconds
+    passes = ended.passes()
+    passes[recipe] = whole = _sum_of(own, passes.get(recipe))
+    together = whole.passes > 1 and whole.times.age() >= LONG
+    ended.note(loop, recipe, whole if together else facts, whole.times.age() - whole.elsewhere)
+
+
+def _sum_of(facts: LoopFacts, before: LoopFacts | None) -> LoopFacts:
+    return without_threads(with_earlier(facts, before))._replace(before=None, first=None)
 
 
 def forget_passes() -> None:
@@ -39,19 +55,43 @@ def forget_passes() -> None:
 
 def with_earlier(facts: LoopFacts, before: LoopFacts | None) -> LoopFacts:
     """Return the facts for a pass and earlier ones, as if it had begun earlier."""
-    if before is None or [each.name for each in before.parts] != [each.name for each in facts.parts]:
+    parts = None if before is None else _sums(facts.parts, before.parts)
+    if before is None or parts is None:
         return facts
     return facts._replace(
         errors=facts.errors + before.errors,
         dropped=facts.dropped + before.dropped,
         times=_longer(facts.times, before.times),
-        parts=[_sum(one, other) for one, other in zip(facts.parts, before.parts, strict=True)],
+        parts=parts,
         taken=(facts.taken[0] + before.taken[0], facts.taken[1] + before.taken[1]),
         elsewhere=facts.elsewhere + before.elsewhere,
         clocks=_both(facts.clocks, before.clocks),
         passes=facts.passes + before.passes,
         left_out=facts.left_out + before.left_out,
     )
+
+
+def _sums(parts: Sequence[PartFacts], before: Sequence[PartFacts]) -> list[PartFacts] | None:
+    """Return the sum per step; None for other steps. Only passes that fill a cache have the steps before it."""
+    longer, shorter = sorted((parts, before), key=len, reverse=True)
+    left, found, inside = [*shorter], list[PartFacts](), set[int]()
+    for each in reversed(longer):  # each step is after its inputs
+        if each.number in inside:
+            inside.update(each.inputs)
+            found.append(each)
+            continue
+        if not left or _step(left[-1]) != _step(each):
+            return None
+        other = left.pop()
+        if len(each.inputs) > len(other.inputs):
+            inside.update(each.inputs)
+            other = other._replace(name=each.name, inputs=each.inputs)
+        found.append(_sum(other, each) if longer is before else _sum(each, other))
+    return None if left else found[::-1]
+
+
+def _step(part: PartFacts) -> str:
+    return "cache" if part.settings["call"] == "cache" else part.name
 
 
 def _longer(times: LoopTimes, before: LoopTimes) -> LoopTimes:

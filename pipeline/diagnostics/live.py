@@ -339,12 +339,12 @@ def without_threads(facts: LoopFacts) -> LoopFacts:
 
 
 class Ended:
-    """Keeps the facts about an ended loop, because a `for` loop keeps no iterator: the longest one since a watcher
-    began or, without watchers, since the last report.
+    """Keeps the facts about ended loops over one dataset, because a `for` loop keeps no iterator: those that took
+    longest since a watcher began or, without watchers, since the last report.
 
     Attributes:
         watchers: The watchers, the latest last.
-        several: True if it ended among loops over other datasets, or its dataset was read faster in another one.
+        several: True if there were loops over other datasets.
         since: Without watchers, loops that ended until then are out of date, by `time.monotonic`.
     """
 
@@ -354,33 +354,39 @@ class Ended:
         self.since = self._reported = self._newest = -math.inf
         self._last: tuple[int, LoopFacts] | None = None
         self._recipe: Callable[[], Any] = _nothing  # its dataset, held weakly
-        self._seconds = 0.0  # that one took
+        self._seconds = 0.0  # they took
+        self._passes: weakref.WeakKeyDictionary[Any, LoopFacts] = weakref.WeakKeyDictionary()
 
-    def note(self, loop: Any, recipe: Any, seconds: float, facts: Callable[[], LoopFacts]) -> None:
-        """Record an ended loop, unless it is short, or another one took longer.
+    def passes(self) -> weakref.WeakKeyDictionary[Any, LoopFacts]:
+        """Return the sum of the passes per dataset, to be added to."""
+        if not self.watchers and self._is_reported():
+            self._renew()
+        return self._passes
 
-        A later pass over the same dataset takes the place of an earlier one, unless it took less than half as long.
+    def _renew(self) -> None:
+        self._last, self.several = None, False
+        self._passes.clear()
+
+    def note(self, loop: Any, recipe: Any, facts: LoopFacts, seconds: float) -> None:
+        """Record an ended loop, unless those over another dataset took longer.
 
         Args:
             loop: The iterator.
             recipe: Its dataset.
-            seconds: How long it took, with the short passes before it, and without others in its thread.
-            facts: Returns its facts.
+            facts: Its facts, with the earlier passes if they are judged together.
+            seconds: How long they all took, without others in its thread.
         """
         found = loops.number(loop)
-        if found is None or (seconds < SHORTEST and not self.watchers):
+        if found is None:
             return
         self._newest = time.monotonic()
-        if not self.watchers and self._is_reported():
-            self._last, self.several = None, False
         again = self._recipe() is recipe
-        replaces = seconds >= (self._seconds / 2 if again else self._seconds)
         if self._last is not None and min(seconds, self._seconds) >= SHORTEST:
-            self.several |= not (again and replaces)
-        if self._last is None or replaces:
-            new, self._seconds, self._recipe = facts(), seconds, weakref.ref(recipe)
-            new = new._replace(state="closed" if new.state == "closed" else "ended")
-            self._last = found, new if self.watchers else without_threads(new)
+            self.several |= not again
+        if self._last is None or again or seconds >= self._seconds:
+            self._seconds, self._recipe = seconds, weakref.ref(recipe)
+            facts = facts._replace(state="closed" if facts.state == "closed" else "ended")
+            self._last = found, facts if self.watchers else without_threads(facts)
 
     def _is_reported(self) -> bool:
         return self._last is not None and (self._last[1].times.ended_at or 0.0) <= self._reported
@@ -397,7 +403,7 @@ class Ended:
     def enter(self, watcher: Any) -> None:
         """Add a watcher; the first one knows nothing of earlier loops."""
         if not self.watchers:
-            self._last, self.several = None, False
+            self._renew()
         self.watchers.append(watcher)
 
     def leave(self, watcher: Any) -> None:
@@ -411,14 +417,14 @@ class Ended:
     def forget(self) -> None:
         """Keep nothing, because nobody watches in a forked child."""
         self.watchers.clear()
-        self._last, self.several = None, False
+        self._renew()
 
 
 ended = Ended()
 
 
 def facts_of_loops() -> dict[int, LoopFacts]:
-    """Return the facts about each live iterator by number; also the recorded one, if watched or if nothing runs."""
+    """Return the facts about each live iterator by number; also the recorded ones, if watched or if nothing runs."""
     found = {number: loop._facts() for number, loop in loops.numbered()}
     last = ended.last()
     busy = any(facts.state == "running" for facts in found.values()) or any(
@@ -426,4 +432,4 @@ def facts_of_loops() -> dict[int, LoopFacts]:
     )
     if last is None or (busy and not ended.watchers):
         return found
-    return dict([last]) | found
+    return found | dict([last])

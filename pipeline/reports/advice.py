@@ -15,6 +15,7 @@ from pipeline.reports.facts import (
     WAITS,
     Thread,
     all_before,
+    by_epoch,
     called,
     calls,
     can_move,
@@ -111,7 +112,7 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
         return _of_change(slow, cause, for_call(report, slow, thread, needed(thread, behind, consumer, slow)))
     if not brief and (slow.kind == "function" or can_move(slow)):
         limit = max(needed(thread, behind, consumer, slow), cpu * mixed)  # threads may compute in turn
-        offer = more_workers(report, slow, 1, share, share, limit, does, _apart(report, share))
+        offer = more_workers(report, slow, 1, share, by_epoch(report, slow, share, limit), does)
         if (thread.owner.waits_out or 0.0) > _FULL:  # examples take unequal time
             offer = offer._replace(least=1.0)
         if offer.most > WORTH * (least if does == COMPUTES else ahead):
@@ -157,7 +158,7 @@ def _of_change(slow: Stage, cause: str, change: Change) -> Remedy:
 
 def _of_collate(report: Report, slow: Stage, cause: str, share: float, limit: float, does: str) -> Remedy:
     """Return the remedy for a slow `collate=`."""
-    offer = more_workers(report, slow, 1, share, share, limit, does)
+    offer = more_workers(report, slow, 1, share, [(share, limit)], does)
     name = slow.settings.get("collate", "f")
     call = f"{slow.name.removesuffix(')')}, collate=list).map_batches({name}, workers={offer.argument})"
     return Remedy(slow, slow.kind, cause, f"Try `.{call}`", "workers", offer.value, offer.most, 1.0)
@@ -197,11 +198,6 @@ def _in_workers(slow: Stage, cause: str, offer: Offer, does: str) -> Remedy:
         advice = f"Move its slow part into `.map(..., workers={offer.argument})`"
         least, note = 1.0, ""
     return Remedy(slow, slow.kind, cause, advice, "workers", offer.value, most, least, note, sure=does == WAITS)
-
-
-def _apart(report: Report, share: float) -> float:
-    """Return the share of the time in which workers cannot help: a cache's first epoch is not like the others."""
-    return 1 - share if any(each.settings.get("call") == "cache" for each in report.stages) else 0.0
 
 
 # Prefetch
@@ -301,8 +297,8 @@ def of_workers(report: Report, slow: Stage, thread: Thread, behind: float, consu
         why = "they wait for the slowest, as examples take unequal time"
         sure = taken(slow) > MOSTLY * thread.busy  # the thread waits for them, not for a processor
         return Remedy(slow, "function", cause, "If any order will do, pass `ordered=False`", why=why, sure=sure)
-    limit, apart = needed(thread, behind, consumer, slow), _apart(report, taken(slow))
-    offer = more_workers(report, slow, now, work, now * taken(slow) if apart else now, limit, does, apart)
+    epochs = by_epoch(report, slow, now * taken(slow), needed(thread, behind, consumer, slow))
+    offer = more_workers(report, slow, now, work, epochs if len(epochs) > 1 else [(now, epochs[0][1])], does)
     if offer.most < WORTH:
         return Remedy(slow, "function", cause, LESS_WORK, why=why_no_more(report, does))
     why = f"its {now} threads take turns at Python's lock (GIL)" if offer.turns else ""
@@ -326,7 +322,7 @@ def _of_peers(
     """Return the remedy for several steps that need more workers at once."""
     others = thread._replace(parts=[each for each in thread.parts if each not in peers])
     now, limit = slow.threads, needed(others, behind, consumer)
-    offer = more_workers(report, slow, now, now * (slow.busy or 0.0), now, limit, WAITS)
+    offer = more_workers(report, slow, now, now * (slow.busy or 0.0), [(now, limit)], WAITS)
     names, shares = listed(f"`{each.name}`" for each in peers), listed(f"{each.busy:.0%}" for each in peers)
     cause = f"Bottleneck: {names} ({count(now, 'worker')} each, {shares} busy{WAITS})"
     both = "both" if len(peers) == 2 else "all"

@@ -36,7 +36,10 @@ def collect(looks: Sequence[Look], only: Any = None) -> Report:
         looks: A monitor's looks, oldest first; empty without a monitor.
         only: An iterator: leave out unconnected stages.
     """
-    return _Collector(looks, None if only is None else live.loops.number(only) or 0).report()
+    if only is None:
+        return _Collector(looks, None).report()
+    number = live.loops.number(only) or 0
+    return _Collector(looks, number, {number: only._facts()} if number else {}).report()
 
 
 class _Collector:
@@ -45,14 +48,14 @@ class _Collector:
     Args:
         looks: As in `collect`.
         only: An iterator's number; None for all.
-        queues: Leave out all iterators, whose time is not that of the queues.
+        known: The facts about iterators; None for those of all.
     """
 
-    def __init__(self, looks: Sequence[Look], only: int | None, queues: bool = False) -> None:
+    def __init__(self, looks: Sequence[Look], only: int | None, known: Mapping[int, LoopFacts] | None = None) -> None:
         self.looks = self.all_looks = looks
         self.alone = only is not None
-        every = {} if queues else live.facts_of_loops()
-        loops = {number: without_start(facts) for number, facts in every.items()}
+        known = live.facts_of_loops() if known is None else known
+        loops = {number: without_start(facts) for number, facts in known.items()}
         self.loops = loops if only is None else {number: loops[number] for number in loops.keys() & {only}}
         if only in self.loops:
             self._leave_out_slow_first(only)
@@ -75,10 +78,11 @@ class _Collector:
             self.loops[number] = without_slow_first(facts)
 
     def _add_earlier_passes(self, number: int) -> None:
-        """Look at a short pass together with the short ones before it."""
+        """Look at a short pass together with the short ones before it. The looks are about a single pass."""
         facts = self.loops[number]
         if facts.before is not None and facts.times.age() < LONG:
-            self.loops[number] = with_earlier(facts, facts.before)
+            self.loops[number] = facts = with_earlier(facts, facts.before)
+        if facts.passes > 1:
             self.looks = ()
 
     def _edges(self) -> list[Edge]:
@@ -137,19 +141,24 @@ class _Collector:
         edges = tuple(edge for edge in self.edges if {edge.source, edge.target} <= stages.keys() & shown)
         times = next(iter(self.loops.values())).times if self.alone and self.loops else LoopTimes()
         idle, others = times.average()
-        probed = self.looks[-1].probed - self.looks[0].probed if self.looks else 0.0
         report = Report(
             self.seconds,
             bool(self.looks),
             numbered([stages[number] for number in in_order(stages.values(), edges) if number in shown]),
             edges,
             processors(),
-            (self.looks[-1].held - self.looks[0].held) / probed if probed else None,
+            self._lock(),
             idle=idle,
             others=others,
         )
         report = with_open_calls(report)
         return dataclasses.replace(report, verdicts=tuple(self._verdicts(report)))
+
+    def _lock(self) -> float | None:
+        """Return the share of the time with the GIL held; None without looks."""
+        looks = self.looks or [each for each in self.all_looks if self.begin <= each.at <= self.end + 1]
+        probed = looks[-1].probed - looks[0].probed if looks else 0.0
+        return (looks[-1].held - looks[0].held) / probed if probed else None
 
     def _drop_ended(self) -> None:
         """Leave out iterators that do not run and are not judged: the program may hold old ones in its variables."""
@@ -175,7 +184,8 @@ class _Collector:
         if not shown:
             return []
         several = len(self.loops) + len(self.consumed) > 1
-        found = judge(_Collector(self.all_looks, None, queues=True).report() if self.loops else report, "queue")
+        alone = _Collector(self.all_looks, None, {}).report() if self.loops else report  # its time is another one
+        found = judge(alone, "queue")
         return [
             dataclasses.replace(each, called=f"Your loop ({shown[each.loop]}):" if several else "")
             for each in found
@@ -184,10 +194,12 @@ class _Collector:
 
     def _of_loop(self, alone: Report, loop: Stage) -> list[Verdict]:
         """Return the verdict of a loop's own report, with the loop's name if there are several."""
+        own = next((each for each in alone.stages if each.id == loop.id), loop)  # it may have gone meanwhile
         called = f"{with_number(loop, f'Your loop ({loop.name})')}:" if len(self.loops) > 1 else ""
         if loop.state in ("ended", "closed") and live.ended.several:
-            called = f"Your longest loop ({loop.name}, {alone.stage(loop.id).age_s or 0.0:.1f} s):"
-        return [dataclasses.replace(verdict, called=called) for verdict in alone.verdicts]
+            epochs = f"{own.settings['passes']} epochs, " if own.settings["passes"] > 1 else ""
+            called = f"Your longest loop ({loop.name}, {epochs}{own.age_s or 0.0:.1f} s):"
+        return [dataclasses.replace(verdict, called=called or verdict.called) for verdict in alone.verdicts]
 
     def _judged(self) -> list[int]:
         """Return the running iterators that limit their threads, or if there are none the longest one, or else all.

@@ -123,6 +123,28 @@ def needed(thread: Thread, behind: float, consumer: float, slow: Stage | None = 
     return max(serial + (consumer if thread.first else 0.0), behind, 1e-3, *workers)
 
 
+def by_epoch(report: Report, slow: Stage, share: float, others: float) -> list[tuple[float, float]]:
+    """Return a step's and all others' shares of the time, in epochs that fill a cache and in those that read it.
+
+    Args:
+        report: The run.
+        slow: The step.
+        share: Its share, over all epochs.
+        others: The others' share.
+    """
+    cache = next((each for each in report.stages if each.settings.get("call") == "cache"), None)
+    filled = 0 if cache is None else sum(each.elements for each in report.before(cache))
+    if cache is None or not 0 < filled < cache.elements:
+        return [(share, others)]
+    first = filled / cache.elements  # part of the elements behind the cache
+    before = [each for each in all_before(report, cache) if each is not slow]
+    serial = min(sum(taken(each) for each in before if not has_workers(each)), others)
+    later = (1 - first) * (others - serial)
+    filling = max(others - later, *(each.busy or 0.0 for each in before if has_workers(each)), 0.0)
+    in_first = first if slow.elements > filled else 1.0
+    return [(in_first * share, filling), ((1 - in_first) * share, later)]
+
+
 # One step
 
 

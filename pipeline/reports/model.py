@@ -139,7 +139,8 @@ class Verdict:
         gain: The largest speed-up to expect; None if unknown.
         least: The smallest speed-up to expect; None if unknown.
         starved: A sentence on processors taken by other programs; "" if there were enough.
-        called: The beginning of the sentence on the bottleneck, with the loop's name; "" if there is no other loop.
+        called: The beginning of the sentence on the bottleneck, with the loop's name or its number of epochs; "" for
+            a single epoch of the only loop.
     """
 
     loop: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipeline.reports.facts import ALL, COMPUTES, UNKNOWN, WAITS, has_workers, holds_gil, made_by
@@ -12,7 +13,6 @@ from pipeline.reports.report import Report
 WORTH = 1.1  # speed-up below which nothing is advised
 _LITTLE = 1.05  # speed-up below which none is printed
 LEAST = 0.75  # part of the possible speed-up to promise; `make verdicts` checks it
-_APART = 1.25  # largest part of it to promise if steps work in different epochs, as these overlap a little
 _MOST_AT_ONCE = 4  # largest factor for the number of workers
 _ENOUGH = 2  # a larger number by up to this factor is advised at once if no more are needed
 _MOST = 64  # workers
@@ -59,7 +59,7 @@ def figure(times: float) -> str:
 
 
 def more_workers(
-    report: Report, slow: Stage, now: int, work: float, share: float, limit: float, how: str, apart: float = 0.0
+    report: Report, slow: Stage, now: int, work: float, epochs: Sequence[tuple[float, float]], how: str
 ) -> Offer:
     """Return the number of workers to keep up, and the speed-up.
 
@@ -68,12 +68,12 @@ def more_workers(
         slow: The step.
         now: The current number.
         work: The average number at work.
-        share: The number doing the current work.
-        limit: Share of the time for everything else; more workers cannot lower it.
+        epochs: Per kind of epoch, the number doing the current work, and the share of the time for everything else;
+            more workers cannot lower that one.
         how: COMPUTES, WAITS or UNKNOWN.
-        apart: Share of the time in which they may not work, however many there are.
     """
-    enough = min(math.ceil(work / limit), _MOST)
+    share = whole = max(sum(each for each, _ in epochs), 1e-3)
+    enough = min(math.ceil(max(work / whole * each / max(others, 1e-3) for each, others in epochs)), _MOST)
     at_once = _MOST_AT_ONCE * now
     value = max(now + 1 if now < _MOST else now, enough if enough <= _ENOUGH * at_once else at_once)
     kind, used = made_by(slow) or "pipeline.threads", (slow.cpu or 0.0) if made_by(slow) else 0.0
@@ -97,17 +97,18 @@ def more_workers(
             note += f"; if it helps, try {min(enough, _MOST_AT_ONCE * value)} next"
         if kind == "pipeline.processes":
             kind, threads, note = "pipeline.threads", True, f"{note}; threads suffice, as it waits"
-    if not threads:
-        limit += sending(report, slow)
-    most, times = min(1 / max(limit, share / value), _room(report, threads)), value / max(share, one)
-    apart_too = 1 / (apart + share / value)
-    if apart:
-        most = min(most, _APART * apart_too)
+    sent = 0.0 if threads else sending(report, slow)
+
+    def left(at_once: float) -> float:
+        """Return the time left with the work of so many at once."""
+        return sum(max(others + sent * each / whole, share / whole * each / at_once) for each, others in epochs)
+
+    most, times = min(1 / left(value), _room(report, threads)), value / max(share, one)
     if how != WAITS:  # else other steps run while it waits, so it may gain more than the number of workers
         most = min(most, times)
-    least = 1.0 if risky else max(1.0, LEAST * min(most, times, apart_too))
+    least = 1.0 if risky else max(1.0, LEAST * min(most, times))
     if how == COMPUTES:  # two processors may be one core
-        least = min(least, max(1.0, 1 / max(limit, apart + 2 * share / value)))
+        least = min(least, max(1.0, 1 / left(value / 2)))
     argument = f"{kind}({value})" if kind.startswith("pipeline.") and not threads else str(value)
     return Offer(value, argument, most, least, note, turns)
 

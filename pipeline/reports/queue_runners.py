@@ -26,7 +26,7 @@ def of_runner(report: Report, slow: Stage, thread: Thread, behind: float, consum
         advice = "Call it in processes: `pipeline.dataset(...).map(f, workers=pipeline.processes(n))`"
         return Remedy(slow, slow.kind, cause, advice, why=why, sure=report.lock is not None)
     limit = needed(thread, behind, consumer, slow)
-    offer = more_workers(report, slow, now, work, now, limit, WAITS if does == UNKNOWN else does)
+    offer = more_workers(report, slow, now, work, [(now, limit)], WAITS if does == UNKNOWN else does)
     if offer.most < WORTH:
         return Remedy(slow, slow.kind, cause, LESS_WORK, why=why_no_more(report, does))
     note, least = offer.note, offer.least

@@ -25,7 +25,7 @@ class Report:
 
     Attributes:
         seconds: The window's length: from the oldest sample to now; without samples, from the start.
-        watched: True if there are samples, so `levels` and `lock` are known.
+        watched: True if there are samples of it, so `levels` are known. Those of several epochs together are not.
         stages: The stages, inputs first.
         edges: The known edges between stages.
         processors: How many processors this process may use.
@@ -132,7 +132,7 @@ class Report:
         notes = [f"over {self.seconds:.1f} s"]
         if self.lock is not None:
             notes.append(f"the GIL was held {self.lock:.0%} of the time")
-        if not self.watched:
+        if not self.watched and self.lock is None:
             notes.append("GIL use and mean sizes were not measured: run inside `with pipeline.monitor():` to add them")
         notes += filter(None, [] if texts else [self.starved])  # verdicts begin with it
         return "\n".join([*texts, *[""] * bool(texts), *in_full(self.stages), "", *map(wrapped, notes)])

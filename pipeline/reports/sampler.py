@@ -201,7 +201,8 @@ if hasattr(os, "register_at_fork"):
 def report(loop: Any = None) -> Report:
     """Report on each queue, reader, thread and loop in this process, and the bottleneck.
 
-    If nothing runs any more, it is the report on the loop that took longest since the last report, at least 10 ms.
+    If nothing runs any more, it is the report on the dataset whose loops took longest since the last report, at least
+    10 ms.
 
     `print(pipeline.report())` shows a table with a verdict for each loop. With a `monitor` running, it also knows who
     computes and who waits.

@@ -74,6 +74,8 @@ def _verdict(report: Report, loop: Stage) -> Verdict:
         remedy = remedy._replace(gain=None, least=None)
         if not remedy.sure:
             remedy = remedy._replace(advice=MEASURE_AGAIN, why="", knob=None, value=None)
+    passes = int(loop.settings.get("passes", 1))
+    called = f"Your {passes} epochs ({seconds:.1f} s):" if passes > 1 and remedy.kind != "short" else ""
     name = remedy.stage.name
     old, new = f"`{name}`", f"`{with_number(remedy.stage, name)}`"
     cause, advice = remedy.cause.replace(old, new), remedy.advice.replace(old, new)
@@ -88,6 +90,7 @@ def _verdict(report: Report, loop: Stage) -> Verdict:
         remedy.gain,
         remedy.least,
         report.starved,
+        called,
     )
 
 

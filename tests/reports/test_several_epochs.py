@@ -129,8 +129,9 @@ def test_other_recipes_stand_alone():
     assert batches.report().stages[1].elements == 60
 
 
-def test_a_verdict_on_the_epoch_that_filled_a_cache():
-    """Later epochs are faster, so it says which one it is about. No other loop runs."""
+@pytest.mark.parametrize(("epochs", "called"), [(1, ""), (2, "Your 2 epochs "), (4, "Your 4 epochs ")])
+def test_epochs_over_a_cache_are_judged_together(epochs, called):
+    """The later ones are faster: the gain is that of all, by the same number of workers. No other loop runs."""
     script = """
 import time
 import pipeline
@@ -140,16 +141,44 @@ def fetch(number):
     return number
 
 def use(number):
-    time.sleep(0.0002)
+    time.sleep(0.0007)
     return number
 
 data = pipeline.dataset(range(250)).map(fetch).cache().map(use).batch(10)
 for epoch in range(int(input())):
-    list(data)
-print(pipeline.report().verdict.text)
+    batches = iter(data)
+    list(batches)
+report = pipeline.report()  # though a variable holds the last one
+verdict = report.verdict
+print(verdict.called.partition("(")[0], verdict.cause.partition("(")[0], verdict.value, sep="|")
+print(*(stage.elements for stage in report.stages))
 """
-    assert run_script(script, input="1").stdout.startswith("Bottleneck: `fetch`")
-    assert run_script(script, input="3").stdout.startswith("Your longest loop (")
+    got = run_script(script, input=str(epochs)).stdout.splitlines()
+    *text, workers = got[0].split("|")
+    assert text == [called, "Bottleneck: `fetch` "]
+    assert 4 <= int(workers) <= 8
+    assert got[1] == f"250 250 {250 * epochs} {250 * epochs} {25 * epochs} {25 * epochs}"
+
+
+def test_a_monitor_saw_the_gil_in_all_epochs():
+    data = pipeline.dataset(range(120)).map(fetch).batch(10)
+    with pipeline.monitor(show=False):
+        for _ in range(2):
+            for _ in data:
+                pass
+        report = pipeline.report()
+    assert report.verdict.called.startswith("Your 2 epochs (")
+    assert 0 <= report.lock <= 1
+
+
+def test_epochs_since_the_last_report_are_judged():
+    data = pipeline.dataset(range(210)).map(fetch).batch(10)
+    for epochs in (1, 2):
+        for _ in range(epochs):
+            for _ in data:
+                pass
+        (loop,) = (each for each in pipeline.report().stages if each.kind == "loop")
+        assert loop.elements == 21 * epochs
 
 
 @pytest.mark.parametrize("leaves", [True, False], ids=["break", "end"])

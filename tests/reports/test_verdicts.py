@@ -128,14 +128,24 @@ def test_an_unknown_kind_of_work_promises_no_least_gain():
     assert "Try `workers=pipeline.processes(2)`: up to 2 times as fast (`workers=2` may do" in got.text
 
 
-def test_workers_behind_a_cache_may_gain_less():
-    """The first epoch does other work than the later ones, so they may not overlap: more epochs gain more."""
-    cache = replace(part(2, "cache", 0.0, "step", settings={"call": "cache"}), busy=0.0)
-    given = part(1, "slow", 0.2), cache, part(3, "aug", 0.79), prefetch(4, waits_in=0.99, wanted=0.05)
-    got = verdict(*given, waits_in=0.99)
-    assert (got.stage, got.value) == (3, 4)
-    assert (got.least, got.gain) == pytest.approx((0.75 / (0.21 + 0.79 / 4), 1.25 / (0.21 + 0.79 / 4)))
-    assert f"Try `workers=4`: 1.8 to 3 times as fast{UNLESS}." in got.text
+@pytest.mark.parametrize(
+    ("before", "behind", "epochs", "stage", "value", "left"),
+    [
+        (0.2, 0.79, 1, 3, 4, 0.2),  # they work at the same time
+        (0.2, 0.79, 5, 3, 4, 0.2 + 0.79 * 0.8 / 4),
+        (0.6, 0.4, 1, 1, 2, 0.4),
+        (0.6, 0.4, 5, 1, 8, 0.08 + 0.32),
+        (0.6, 0.4, 50, 1, 4, 0.6 / 4 + 0.98 * 0.4),
+    ],
+)
+def test_workers_before_and_behind_a_cache(before, behind, epochs, stage, value, left):
+    """Only the first epoch works on both sides, so other work can overlap with later ones only behind the cache."""
+    first, cache = part(1, "slow", before), part(2, "cache", 0.0, "step", settings={"call": "cache"})
+    later = [replace(each, elements=950 * epochs) for each in (cache, part(3, "aug", behind))]
+    got = verdict(first, *later, prefetch(4, waits_in=0.99, wanted=0.05), waits_in=0.99)
+    assert (got.stage, got.value) == (stage, value)
+    assert got.gain == pytest.approx(1 / left, rel=0.03)
+    assert got.least == pytest.approx(0.75 * min(got.gain, value), rel=0.03)
 
 
 UNLESS = ", unless it waits for one lock, disk or server"

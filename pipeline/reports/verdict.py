@@ -159,12 +159,19 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
         thread = beyond
     if not thread.parts:
         return _consumer(loop)
-    moving = [each for each in thread.parts if moves_much(report, each)]
-    slow = busiest if busiest in thread.parts else max(moving or thread.parts, key=taken)
+    slow = busiest if busiest in thread.parts else _slowest(report, thread)
     of_step = (
         of_runner if has_workers(slow) and "more" in slow.settings else of_workers if has_workers(slow) else of_serial
     )
     return of_step(report, slow, thread, behind, consumer)
+
+
+def _slowest(report: Report, thread: Thread) -> Stage:
+    """Return the step that a thread works on or waits for, though none is always busy."""
+    found = [each for each in thread.parts if moves_much(report, each)] or thread.parts
+    if thread.own < MOSTLY * thread.busy:  # it waits, most likely for the GIL
+        return max(found, key=lambda each: each.busy or 0.0)
+    return max(found, key=taken)
 
 
 def _limits(report: Report, busiest: Stage, loop: Stage) -> bool:

@@ -599,6 +599,14 @@ def test_threads_that_hold_the_gil_before_a_step_that_seems_slower(lock, busy, c
     assert "; its 2 threads take turns at Python's lock (GIL). Try `workers=pipeline.processes(" in got.text
 
 
+@pytest.mark.parametrize("cpu", [None, 0.4], ids=["no clocks", "less than all of the time"])
+def test_a_thread_that_hardly_works_does_not_make_a_small_step_the_bottleneck(cpu):
+    given = part(1, "range", 0.01, "source", settings={"source": "iterable"}), crew(2, "tokens", 0.68, 2, 0.07)
+    tokens, ahead = replace(given[1], cpu=cpu, wanted=cpu), prefetch(4, waits_out=0.01, waits_in=0.99, wanted=cpu)
+    got = verdict(given[0], tokens, part(3, "batch(64)", 0.15, "step"), ahead, waits_in=0.99)
+    assert (got.stage, got.knob, got.least) == (2, "workers", 1.0)
+
+
 def test_threads_that_compute_without_the_gil_before_a_prefetch_that_is_too_small():
     """They use about one processor, but never wait for more."""
     numbers = replace(crew(1, "numbers", 0.5, 2, 0.4), cpu=0.95, wanted=0.95)

@@ -17,11 +17,12 @@ from pipeline.reports import live_table
 from pipeline.reports.report import Report
 from pipeline.reports.sampler import Sampler
 from pipeline.reports.screen import Screen
-from pipeline.reports.words import held, printable, progress, rate, unit
+from pipeline.reports.words import cut, held, printable, progress, rate, unit
 
 _WINDOW = 10.0  # seconds for rates
 _OFTEN, _SELDOM = 0.5, 5.0  # seconds between two pictures, and between two lines
 _COST = 500  # a redraw waits for this many times the last one's cost
+_HEAD, _LINE = "pipeline: ", 100  # columns
 _HINT = "pipeline: a live table needs rich: pip install rich"
 
 _shown: list[Show] = []  # at most one in a process
@@ -202,7 +203,7 @@ class Lines(Face):
     def show(self, report: Report) -> None:
         text = line(report)
         if text:
-            self._write(f"pipeline: {text}")
+            self._write(f"{_HEAD}{text}")
 
     def end(self, report: Report) -> None:
         if report.stages:
@@ -218,7 +219,7 @@ class Lines(Face):
 
 
 def line(report: Report) -> str:
-    """Return loops and inputs, and the verdicts, as one line; empty if there is nothing to say."""
+    """Return loops, inputs and bottlenecks as one line; empty if there is nothing to say."""
     parts = []
     for stage in report.stages:
         name, note = printable(stage.name), progress(stage)
@@ -228,7 +229,8 @@ def line(report: Report) -> str:
             parts.append(f"{name} {speed}{''.join(waiting)}")
         elif note and stage.state != "closed":
             parts.append(f"{name} {note}")
-    return "; ".join([*parts, *(printable(verdict.text) for verdict in report.verdicts)])
+    parts += [printable(f"{verdict.called} {verdict.cause}".lstrip()) for verdict in report.verdicts]
+    return cut("; ".join(parts), _LINE - len(_HEAD))
 
 
 def _forget() -> None:

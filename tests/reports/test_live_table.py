@@ -104,4 +104,8 @@ def test_nothing_yet():
 
 
 def test_a_line():
-    assert line(report()) == f"names 40%, 3 s left; shuffle_batch 1,070 elements/s, 50 of 200 ready; {TEXT}"
+    """It has the cause, not the advice, in at most 100 columns with its head."""
+    assert line(replace(report(), verdicts=(Verdict(3, 2, "waiting", "A cause.", "Advice."),))) == (
+        "names 40%, 3 s left; shuffle_batch 1,070 elements/s, 50 of 200 ready; A cause."
+    )
+    assert len(f"pipeline: {line(report())}") == 100

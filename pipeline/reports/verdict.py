@@ -67,7 +67,7 @@ def _verdict(report: Report, loop: Stage) -> Verdict:
     seconds = min(report.seconds, math.inf if loop.age_s is None else loop.age_s)
     if loop.elements and seconds < LONG:
         started = sum(each.settings.get("started_s", 0.0) for each in all_before(report, loop))
-        remedy = _short(loop, seconds, started, remedy.stage)
+        remedy = _short(report, loop, seconds, started, remedy.stage)
     if report.crowded and remedy.knob == "workers" and not remedy.sure:  # they may find no free processor
         remedy = remedy._replace(least=1.0)
     if report.starved:
@@ -101,17 +101,20 @@ def _advice(remedy: Remedy) -> str:
     return f"{remedy.advice}{between(remedy.least, remedy.gain)}{remedy.note}."
 
 
-def _short(loop: Stage, seconds: float, started: float, slow: Stage) -> Remedy:
+def _short(report: Report, loop: Stage, seconds: float, started: float, slow: Stage) -> Remedy:
     """Return the remedy if a run and the short passes before it are too short to judge."""
     passes = int(loop.settings.get("passes", 1))
     took = f"{passes} epochs, {seconds:.2f} s" if passes > 1 else f"{seconds:.2f} s"
     after = f" after a start of {started:.1f} s" if started else ""
-    called = f"queue '{slow.name}'" if slow.kind == "queue" else f"`{slow.name}`"
-    busiest = _consumers(loop)[0] if slow is loop else called
+    who, share = _consumers(loop)
+    busiest = max(all_before(report, loop), key=lambda each: each.busy or 0.0, default=loop)
+    longest = f"{who if (busiest.busy or 0.0) <= share else f'`{busiest.name}`'} took longest"
+    if slow.kind == "queue":
+        longest = f"your loop mostly waited for queue '{slow.name}'"
     how = f", for example with `.repeat({_round(1.5 * passes * LONG / max(seconds, 1e-3))})` at the end"
     if loop.state == "running" or loop.settings.get("kind") == "queue":
         how = ""
-    cause = f"Too short to judge ({took}{after}); so far {busiest} took longest"
+    cause = f"Too short to judge ({took}{after}); so far {longest}"
     return Remedy(loop, "short", cause, f"Let it run for {LONG:.0f} s or more{how}", sure=True)
 
 

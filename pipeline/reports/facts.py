@@ -19,6 +19,8 @@ _HARDLY = 0.05  # share of the time at work: nothing that computes uses less, ev
 _AT_ONCE = 1.2  # processors: threads using more run at the same time, so without the GIL
 _PART = 0.3  # processors: a function using less does not compute much
 
+_IN_THREADS = "", "pipeline.threads"  # factories for workers that share the GIL; "" for no workers
+
 COMPUTES, WAITS, UNKNOWN = ", computing", ", waiting for I/O", ""
 
 OF_USERS = ("iterable", "callable", "stateful", "sequence")  # kinds of sources written by users
@@ -238,12 +240,17 @@ def holds_gil(report: Report, factory: str, cpu: float) -> bool:
     return factory == "pipeline.threads" and held
 
 
+def shared(report: Report, slow: Stage) -> float:
+    """Return the processors used by other threads, which may hold the GIL meanwhile."""
+    return sum(each.cpu or 0.0 for each in report.stages if each is not slow and made_by(each) in _IN_THREADS)
+
+
 def take_turns(report: Report, slow: Stage) -> bool:
     """Return whether threads compute, and wait for the GIL, which they share with the loop and read-ahead threads.
 
     All together then use one processor, and these are at work for longer than they ran or waited for a processor.
     """
-    sharing = [each for each in report.stages if made_by(each) in ("", "pipeline.threads")]
+    sharing = [each for each in report.stages if made_by(each) in _IN_THREADS]
     return (
         slow.threads > 1
         and sum(each.wanted or 0.0 for each in sharing) >= ALL

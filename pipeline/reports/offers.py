@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pipeline.reports.facts import ALL, COMPUTES, UNKNOWN, WAITS, has_workers, holds_gil, made_by
+from pipeline.reports.facts import ALL, COMPUTES, UNKNOWN, WAITS, has_workers, holds_gil, made_by, shared
 from pipeline.reports.model import Stage
 from pipeline.reports.report import Report
 
@@ -19,6 +19,7 @@ _MOST = 64  # workers
 _NOTICED = 1.15  # a smaller speed-up is not promised as the least one
 _EXACT = 3.0  # smaller speed-ups are printed with a decimal
 _SEND = 0.3e-6  # seconds to send an object, such as a string, and to take it out again
+_TURN = 5e-3  # seconds a thread keeps the GIL while others want it
 _FEW = 100  # objects per example, sent in no noticeable time
 
 _OR_THREADS = " (`workers={}` may do for NumPy and images)"
@@ -109,6 +110,9 @@ def more_workers(
     least = 1.0 if risky else max(1.0, LEAST * min(most, times))
     if how == COMPUTES:  # two processors may be one core
         least = min(least, max(1.0, 1 / left(value / 2)))
+    if how == WAITS and threads and work < _TURN * slow.rate:  # short calls do not end while others hold the GIL
+        held = min(shared(report, slow), 1.0)
+        least = min(least, max(1.0, 1 / (held + min(share, 1 - held) / value)))
     argument = f"{kind}({value})" if kind.startswith("pipeline.") and not threads else str(value)
     return Offer(value, argument, most, least, note, turns)
 

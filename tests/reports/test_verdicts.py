@@ -1016,6 +1016,23 @@ def test_a_short_run_names_the_busiest_step(seconds, state, advice):
     assert got.advice.endswith(advice)
 
 
+def test_a_short_run_names_the_step_at_work_for_longest_even_if_it_is_compiled():
+    given = part(1, "range", 0.02, "source"), part(2, "batch(2)", 0.45, "step")
+    assert verdict(*given, waits_in=0.9, seconds=0.5).cause.endswith("; so far `batch(2)` took longest.")
+    assert verdict(*given, waits_in=0.5, seconds=0.5).cause.endswith("; so far your loop took longest.")
+    ahead = prefetch(2, waits_in=0.9, waits_out=0.3)
+    got = verdict(replace(part(1, "load", 0.5), busy=0.7), ahead, waits_in=0.9, seconds=0.5)
+    assert got.cause.endswith("; so far `load` took longest.")
+
+
+@pytest.mark.parametrize(("rate", "least"), [(583.0, 1.6), (95.0, 1.7)])
+def test_short_calls_that_wait_beside_a_loop_that_may_hold_the_gil(rate, least):
+    """After each they wait up to 5 ms for it: 60 batches of 20 calls took 2.05 s, and by three threads 1.26 s."""
+    load = replace(part(1, "load", 1.0), rate=rate)
+    got = verdict(load, prefetch(2, waits_in=0.56, wanted=0.0), waits_in=0.56, cpu=0.44)
+    assert (got.value, round(got.least, 1), round(got.gain, 1)) == (3, least, 2.3)
+
+
 def test_every_step_has_an_advice():
     """Also a compiled step with less than half of the time, next to a short function."""
     mapped = replace(part(2, "f", 0.3, settings={"call": "map"}), rate=1000.0)

@@ -865,6 +865,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             0.0 if self._turns is None else self._turns.elsewhere(self),
             unit_of(self._node),
             None if self._times.clocks is None else self._times.clocks.read(),
+            self._times.thread,
             before=self._before,
             first=self._first,
         )

@@ -218,6 +218,7 @@ class LoopTimes:
             makes examples, such as processes, and nobody's work.
         first_at: When the first batch was there; None if `start` was called before.
         ended_at: When it ended.
+        thread: The starting thread's name.
         clocks: The starting thread's clocks, most likely the consumer's, from then to the end.
         used: The use of the machine's processors at the begin, and at the end.
     """
@@ -225,11 +226,13 @@ class LoopTimes:
     begun_at: float | None = None
     first_at: float | None = None
     ended_at: float | None = None
+    thread: str = ""
     clocks: ThreadClocks | None = None
     used: tuple[Usage | None, Usage | None] = None, None
 
     def begin(self) -> None:
         self.begun_at, self.first_at, self.ended_at = time.monotonic(), None, None
+        self.thread = threading.current_thread().name
         self.clocks, self.used = ThreadClocks(), (usage(), None)
 
     def average(self) -> tuple[float | None, float | None]:
@@ -309,6 +312,7 @@ class LoopFacts(NamedTuple):
         taken: Elements taken, and seconds waited for them.
         elsewhere: Seconds that its thread spent in `next` of other iterators meanwhile.
         unit: The plural name for its elements.
+        thread: The name of the thread that began it; "" before.
         clocks: The consuming thread's clocks; None if unknown.
         passes: Passes over the dataset in these figures.
         before: The sum of earlier short passes; None if there are none.
@@ -327,6 +331,7 @@ class LoopFacts(NamedTuple):
     elsewhere: float
     unit: str
     clocks: Clocks | None
+    thread: str = ""
     passes: int = 1
     before: LoopFacts | None = None
     first: LoopFacts | None = None

@@ -195,7 +195,7 @@ class _Collector:
     def _of_loop(self, alone: Report, loop: Stage) -> list[Verdict]:
         """Return the verdict of a loop's own report, with the loop's name if there are several."""
         own = next((each for each in alone.stages if each.id == loop.id), loop)  # it may have gone meanwhile
-        called = f"{with_number(loop, f'Your loop ({loop.name})')}:" if len(self.loops) > 1 else ""
+        called = f"Y{with_number(loop, loop.settings['called'])[1:]}:" if "called" in loop.settings else ""
         if loop.state in ("ended", "closed") and live.ended.several:
             epochs = f"{own.settings['passes']} epochs, " if own.settings["passes"] > 1 else ""
             called = f"Your longest loop ({loop.name}, {epochs}{own.age_s or 0.0:.1f} s):"
@@ -329,6 +329,10 @@ class _Collector:
             busy = max(0.0, 1 - waited - change.worked / self.seconds)
         cpu, wanted = self._clocks(number)
         called = {"called": f"your loop ({facts.name})"} if len(self.loops) > 1 else {}
+        threads = [each.thread for each in self.loops.values() if each.thread]
+        if facts.thread and threads.count(facts.thread) < len(threads):
+            name = facts.thread if threads.count(facts.thread) == 1 else f"{facts.name}, {facts.thread}"
+            called = {"called": f"your loop ({name})", "thread": facts.thread}
         return Stage(
             number,
             "loop",

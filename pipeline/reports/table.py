@@ -100,7 +100,7 @@ def _place(stage: Stage, known: Mapping[int, Stage], behind: Mapping[int, int]) 
     if at is None or at.kind == "queue":
         return ""
     if at.kind == "loop":
-        return "your thread"
+        return printable(str(at.settings.get("thread", "your thread")))
     whose = "its own" if at is stage else f"{printable(at.name.partition('(')[0])}'s"
     return f"{whose} {'thread' if at.threads < 2 else count(at.threads, 'thread')}"
 

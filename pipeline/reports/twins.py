@@ -12,11 +12,11 @@ from pipeline.reports.model import Stage
 def numbered(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     """Return the stages, with a number in the settings of functions in one loop, and of loops, with equal names."""
     kinds = ("loop",) if sum(each.kind == "loop" for each in stages) > 1 else ("function",)
-    total = Counter((each.kind, each.name) for each in stages if each.kind in kinds)
-    seen: Counter[tuple[str, str]] = Counter()
+    total = Counter((each.kind, each.name, each.settings.get("thread")) for each in stages if each.kind in kinds)
+    seen: Counter[tuple[str, str, str | None]] = Counter()
     made = []
     for each in stages:
-        key = each.kind, each.name
+        key = each.kind, each.name, each.settings.get("thread")
         if total[key] > 1:
             seen[key] += 1
             each = dataclasses.replace(each, settings={**each.settings, "twin": seen[key]})

@@ -47,6 +47,35 @@ def test_a_loop_that_waits_for_one_that_has_ended_is_not_judged(zipped):
     assert judged <= {slow_loop}  # other tests may have left a loop that took longer
 
 
+def test_loops_in_several_threads_have_their_names():
+    script = """
+import threading
+import pipeline
+
+both = threading.Barrier(3)
+
+def run(data):
+    batches = iter(data)
+    next(batches)
+    both.wait()
+    both.wait()
+
+data = pipeline.dataset(range(100)).batch(10)
+threads = [threading.Thread(target=run, args=(data,), name=name) for name in ("trainer", "scorer")]
+for thread in threads:
+    thread.start()
+both.wait()
+report = pipeline.report()
+print(*sorted(verdict.called for verdict in report.verdicts))
+print(*sorted(each for each in str(report).splitlines() if each.startswith("your loop (")), sep="\\n")
+both.wait()
+"""
+    called, first, second = run_script(script).stdout.splitlines()
+    assert called == "Your loop (scorer): Your loop (trainer):"
+    assert first.startswith("your loop (scorer)   scorer  ")
+    assert second.startswith("your loop (trainer)  trainer  ")
+
+
 def test_neither_loop_has_the_others_waiting_time(zipped):
     loops = [loop.report().stages[-1] for loop in zipped]
     assert all(loop.busy < 0.5 for loop in loops)

@@ -519,13 +519,16 @@ def _number(thing: Any) -> int | None:
 
 
 def _of_today(stages: Iterable[Stage], edges: Sequence[Edge]) -> list[int]:
-    """Return the stages without ended functions and the queues they filled, unless there are no others."""
+    """Return the stages without ended functions, the queues they filled and the readers between, or else all."""
     gone = {stage.id for stage in stages if stage.kind == "function" and stage.state == "ended"}
     filled = {edge.target for edge in edges if edge.source in gone}
     gone |= {
         stage.id for stage in stages if stage.state == "closed" and (stage.id in filled or stage.kind == "producer")
     }
     gone |= {-number for number in gone}  # their consumers
+    for reader in (stage.id for stage in stages if stage.kind == "reader"):
+        beside = {each for edge in edges if reader in edge for each in edge if each != reader}
+        gone |= {reader} if beside and beside <= gone else set()
     return [stage.id for stage in stages if stage.id not in gone] or [stage.id for stage in stages]
 
 

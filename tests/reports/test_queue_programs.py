@@ -193,6 +193,38 @@ print(function.state, function.wanted > 0.8 * function.busy)
     assert run_script(program).stdout == "ended True\n"
 
 
+def test_a_session_that_has_ended_keeps_its_report_with_a_reader(tmp_path):
+    """The reader's file is open, but neither its queue nor its function works any more."""
+    (tmp_path / "lines.txt").write_text("1\n2\n3\n")
+    program = f"""
+import numpy as np
+import pipeline
+import pipeline.compat.v1 as tf
+
+def parse(line):
+    return np.int64(line)
+
+_, line = tf.TextLineReader().read(tf.train.string_input_producer([{str(tmp_path / "lines.txt")!r}]))
+number = tf.py_func(parse, [line], tf.int64)
+number.set_shape([])
+batch = tf.train.batch([number], 2)
+with tf.Session() as session:
+    coord = tf.train.Coordinator()
+    threads = tf.train.start_queue_runners(session, coord)
+    session.run(batch)
+    print([stage.name for stage in pipeline.report().stages])
+    coord.request_stop()
+    coord.join(threads)
+report = pipeline.report()
+print([stage.name for stage in report.stages])
+print(report.verdict is not None)
+"""
+    running, ended, judged = run_script(program).stdout.splitlines()
+    assert "'parse'" in running
+    assert "TextLineReader" in running
+    assert (ended, judged) == (running, "True")
+
+
 def test_a_function_read_by_the_threads_of_a_batch_function(gate):
     def read():
         gate.wait()

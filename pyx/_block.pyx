@@ -9,8 +9,8 @@ from libc.string cimport memcpy
 
 from mixing cimport STEP, mixed
 from stacking cimport (
-    Array, data_of, dims_of, empty_like, has_references, intp, is_array, is_contiguous, is_writeable, itemsize_of,
-    product, rank_of,
+    MAX_RANK, Array, copy_intps, data_of, dims_of, empty_like, has_references, intp, is_array, is_contiguous,
+    is_writeable, itemsize_of, product, rank_of,
 )
 
 import numpy as np
@@ -19,6 +19,9 @@ from pipeline._calls import all_of
 from pipeline.nest import CONSTANT, parts_of, with_parts
 
 cnp.import_array()
+
+cdef enum:
+    RELEASE = 32768             # bytes; releasing the GIL costs more than a smaller copy
 
 
 cdef inline int64_t number_of(int64_t number, uint64_t other) noexcept nogil:
@@ -442,6 +445,33 @@ cdef bint is_ragged(column, bint splits) except -1:
     return isinstance(first, (cnp.ndarray, list))
 
 
+cdef inline bint is_copied(column, Py_ssize_t first, Py_ssize_t size, bint splits) noexcept:
+    """Return whether `owned` would copy these rows, and a copy of their bytes is all that a batch needs."""
+    cdef Array* array = <Array*>column
+    if not is_array(<PyObject*>column) or has_references(array) or not is_contiguous(array) or rank_of(array) == 0:
+        return False
+    if rank_of(array) > (1 if splits else MAX_RANK) or first + size > dims_of(array)[0]:
+        return False
+    if not cnp.PyArray_ISNOTSWAPPED(column) or cnp.PyArray_TYPE(column) == cnp.NPY_VOID:
+        return False
+    return not is_writeable(array) or 2 * size < dims_of(array)[0]
+
+
+cdef object rows_copied(Array* array, Py_ssize_t first, Py_ssize_t size):
+    """Return a copy of some rows of a contiguous array without references."""
+    cdef intp[MAX_RANK] dims
+    cdef intp row = itemsize_of(array) * product(dims_of(array) + 1, rank_of(array) - 1)
+    copy_intps(dims, dims_of(array), rank_of(array))
+    dims[0] = size
+    made = empty_like(array, rank_of(array), dims)
+    if size * row >= RELEASE:
+        with nogil:
+            memcpy(data_of(<Array*>made), data_of(array) + first * row, size * row)
+    else:
+        memcpy(data_of(<Array*>made), data_of(array) + first * row, size * row)
+    return made
+
+
 def finished(Columns rows not None, bint splits, stacked):
     """Return the batch as arrays without other references; None if a column must be padded or split.
 
@@ -451,7 +481,13 @@ def finished(Columns rows not None, bint splits, stacked):
         stacked: Makes an array from a list.
     """
     cdef list made = []
-    for column in rows.cut():
+    cdef Py_ssize_t first = rows._first
+    for column in rows._arrays:
+        if first >= 0:
+            if is_copied(column, first, rows.size, splits):
+                made.append(rows_copied(<Array*>column, first, rows.size))
+                continue
+            column = column[first:first + rows.size]
         if is_ragged(column, splits):
             return None
         if not is_array(<PyObject*>column):

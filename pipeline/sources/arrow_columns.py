@@ -15,6 +15,7 @@ from pipeline.nest import ListValue, map_values
 from pipeline.sources.arrow_options import Codes
 from pipeline.sources.arrow_rows import RowsByNumber
 from pipeline.sources.arrow_types import (
+    arrow_library,
     arrow_types,
     holds_objects,
     is_bytes,
@@ -31,32 +32,31 @@ from pipeline.sources.strings import decoded, not_utf_8
 
 
 class ArrowRows:
-    """A Table's rows, as blocks.
+    """Rows as blocks.
 
     Args:
-        table: The rows.
+        table: A Table or RecordBatch with the rows. Arrays are copies of a Table's columns, and views of a batch's.
         arrays: Makes arrays from its columns.
-        ready: Columns converted to arrays at once. Other columns, and columns with missing values, are converted per
-            request, so that rows without missing values stay readable.
+        ready: Columns converted to arrays at once, without Python objects, which take more memory than Arrow's. Other
+            columns, and columns with missing values, are converted per request, so that rows without missing values
+            stay readable.
     """
 
     def __init__(self, table: Any, arrays: Arrays, ready: Sequence[str]) -> None:
-        self._table, self._made = takeable(table), arrays
+        self._table, self._made, self._names = table, arrays, table.schema.names
         self._arrays: dict[str, Any] = {}
         for name in ready:
-            if holds_objects(table.schema.field(name).type):  # Python objects take more memory than Arrow's
-                continue
             with contextlib.suppress(InvalidArgumentError, DataLossError):
                 self._arrays[name] = arrays.of(table[name], name)
-        self._others = [name for name in table.schema.names if name not in self._arrays]
-        self._rest = RowsByNumber(self._table.select(self._others))
+        self._others = [name for name in self._names if name not in self._arrays]
+        self._rest = RowsByNumber(takeable(table.select(self._others))) if self._others else None
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
     def sample(self, numbers: NDArray[np.int64]) -> Any:
         """Return rows by index, as they are stored."""
-        return self._table.take(numbers)
+        return takeable(self._table).take(numbers)
 
     def ready(self) -> list[NDArray[Any]] | None:
         """The columns, if all of them are arrays already."""
@@ -64,13 +64,13 @@ class ArrowRows:
 
     def take(self, numbers: NDArray[np.int64]) -> dict[str, Any]:
         """Return rows by index; InvalidArgumentError if a value is missing."""
-        block: dict[str, Any] = dict.fromkeys(self._table.schema.names)  # in this order
+        block: dict[str, Any] = dict.fromkeys(self._names)  # in this order
         rows_of = RowSelection(numbers).of
         block |= {
             name: rows_of(array) if type(array) is np.ndarray else map_values(rows_of, array)
             for name, array in self._arrays.items()
         }
-        if self._others:
+        if self._rest is not None:
             rows = self._rest.take(numbers)
             block |= {name: self._array(rows[name], name) for name in self._others}
         return block
@@ -102,7 +102,11 @@ class Arrays:
             InvalidArgumentError: A value is missing and not a float, or a string has no code.
             DataLossError: A value is not in its dictionary, or a string is not UTF-8.
         """
-        made = self._of(in_one(column), name)
+        column = in_one(column)
+        if is_plain(column.type) and not column.null_count:
+            made = column.to_numpy(zero_copy_only=False)
+        else:
+            made = self._of(column, name)
         if type(made) is np.ndarray:
             made.flags.writeable = False
         return made
@@ -207,7 +211,7 @@ def _meant(kind: Any, values: Any) -> Any:
 
 def in_one(column: Any) -> Any:
     """Return a column, possibly in chunks, as one Arrow array."""
-    pyarrow = needs("pyarrow", "arrow")
+    pyarrow = arrow_library()
     if isinstance(column, pyarrow.ChunkedArray):
         column = column.combine_chunks()
         if isinstance(column, pyarrow.ChunkedArray):  # without chunks, in some versions
@@ -224,6 +228,8 @@ def refuse_nulls(column: Any, name: str, where: str, hint: str) -> None:
 
 def table_as(table: Any, schema: Any, where: str) -> Any:
     """Cast a Table to a schema's types; InvalidArgumentError if a value does not fit."""
+    if table.schema.equals(schema):
+        return table
     for i, (field, wanted) in enumerate(zip(table.schema, schema, strict=True)):
         if field.type != wanted.type:
             table = table.set_column(i, wanted, column_as(table.column(i), wanted.type, field.name, where))
@@ -324,11 +330,12 @@ def _has_views(kind: Any) -> bool:
 
 
 def takeable(table: Any) -> Any:
-    """Make a Table safe for Arrow's `take`.
+    """Return a Table, or a RecordBatch as one, safe for Arrow's `take`.
 
     On slices of nested fixed-size lists, `take` returns wrong rows or foreign memory (pyarrow 26.0): copy them.
     """
     pyarrow = needs("pyarrow", "arrow")
+    table = pyarrow.Table.from_batches([table]) if isinstance(table, pyarrow.RecordBatch) else table
     for i, field in enumerate(table.schema):
         if not _nests_fixed(field.type):
             continue

@@ -14,7 +14,7 @@ from pipeline.nest import map_values
 from pipeline.orders.numbered import sampled
 from pipeline.sources.arrow_columns import Arrays, ArrowRows, digest_of, table_as
 from pipeline.sources.arrow_options import Codes, casts_of, facts_of, fillings
-from pipeline.sources.arrow_types import check, columns_of, schema_as_read
+from pipeline.sources.arrow_types import check, columns_of, holds_objects, schema_as_read
 from pipeline.sources.extras import MANY, RowSelection, chosen, needs
 from pipeline.sources.nodes import Table
 
@@ -77,6 +77,7 @@ class TakenRows(Table):
         self._schema = schema_as_read(needs("pyarrow", kind).schema(fields), casts)
         for field in self._schema:
             check(field.type, field.name, where)
+        self._ready = [field.name for field in self._schema if not holds_objects(field.type)]
         fill = fillings(self._schema, choice.defaults, where)
         codes = Codes(self._schema, choice.codes, choice.dtypes, where)
         self._arrays = Arrays(where, fill, codes)
@@ -118,7 +119,7 @@ class TakenRows(Table):
                 except (DataLossError, InvalidArgumentError):
                     return None  # perhaps caused by a row not requested yet
                 following = min(_MOST, 2 * size) if 2 * table.nbytes <= _PIECE_BYTES else max(1, size // 2)
-                self._piece = _Piece(first, ArrowRows(table, self._arrays, self.columns), following)
+                self._piece = _Piece(first, ArrowRows(table, self._arrays, self._ready), following)
                 return self._piece
         return None
 

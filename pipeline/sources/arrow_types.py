@@ -20,7 +20,9 @@ def arrow_types() -> Any:
     return needs("pyarrow.types", "arrow")
 
 
-def _arrow() -> Any:
+@functools.cache
+def arrow_library() -> Any:
+    """Return pyarrow."""
     return needs("pyarrow", "arrow")
 
 
@@ -56,7 +58,7 @@ def is_bytes(kind: Any) -> bool:
 
 def is_extension(kind: Any) -> bool:
     """Return True if a type adds a meaning to its storage, as UUIDs do."""
-    return isinstance(kind, _arrow().BaseExtensionType)
+    return isinstance(kind, arrow_library().BaseExtensionType)
 
 
 def is_list(kind: Any) -> bool:
@@ -146,7 +148,7 @@ def as_read(kind: Any, name: str = "", casts: Mapping[str, Any] | None = None) -
         name: The column.
         casts: The requested types, by name; see `casts_of`.
     """
-    pyarrow, types = _arrow(), arrow_types()
+    pyarrow, types = arrow_library(), arrow_types()
     if casts and name in casts:
         return casts[name]
     if types.is_run_end_encoded(kind):
@@ -193,7 +195,7 @@ def counts_other_units(one: Any, other: Any, name: str, casts: Mapping[str, Any]
 def schema_as_read(schema: Any, casts: Mapping[str, Any] | None = None) -> Any:
     """Return a schema with its columns' types for reading."""
     fields = [field.with_type(as_read(field.type, field.name, casts)) for field in schema]
-    return _arrow().schema(fields, schema.metadata)
+    return arrow_library().schema(fields, schema.metadata)
 
 
 def unified(one: Any, other: Any) -> Any:
@@ -202,7 +204,7 @@ def unified(one: Any, other: Any) -> Any:
     Args:
         one, other: Types as they are read.
     """
-    pyarrow, types = _arrow(), arrow_types()
+    pyarrow, types = arrow_library(), arrow_types()
     if one == other or types.is_null(other):
         return one
     if types.is_null(one):
@@ -232,7 +234,7 @@ def _dtype_of(kind: Any) -> np.dtype[Any]:
 
 
 def _unified_times(one: Any, other: Any) -> Any:
-    pyarrow, types = _arrow(), arrow_types()
+    pyarrow, types = arrow_library(), arrow_types()
     for alike in (types.is_timestamp, types.is_duration, types.is_time):
         if not (alike(one) and alike(other)):
             continue
@@ -246,7 +248,7 @@ def _unified_times(one: Any, other: Any) -> Any:
 
 
 def _unified_nested(one: Any, other: Any) -> Any:
-    pyarrow, types = _arrow(), arrow_types()
+    pyarrow, types = arrow_library(), arrow_types()
     if types.is_struct(one) and types.is_struct(other):
         others = {field.name: field.type for field in other}
         kinds = [unified(field.type, others[field.name]) if field.name in others else None for field in one]

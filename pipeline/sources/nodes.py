@@ -33,6 +33,9 @@ _INSIDE = 36
 # Maximum number of examples made together from a piece.
 _MOST = 1024
 
+# The same if they are views of rows already read.
+_VIEWED = 1 << 14
+
 _ENDS_BEFORE = "it ends before its saved position: it has fewer examples than when the state was saved"
 
 
@@ -92,12 +95,13 @@ class Table(Rows):
         at_hand: True if rows are in memory, and only need gathering.
         large: True if rows may be large arrays: each iterator reuses the memory of dropped ones.
         ahead: True if rows may be made before they are requested: making them calls no user function.
+        views: True if neighbours in a group are views of it.
         by_epoch: True if each epoch has its own rows: row i in epoch e has the number `e * len(table) + i`.
         takes_workers: See `Node.takes_workers`.
     """
 
     sizes: Sequence[int] | None = None
-    at_hand = large = ahead = by_epoch = False
+    at_hand = large = ahead = views = by_epoch = False
     takes_workers = ""
 
     def __len__(self) -> int:
@@ -440,14 +444,16 @@ class GroupRows(Index):
         self._table, self._numbered, self._begin, self._length = table, numbered, begin, length
         self.ahead = table.ahead
         self._count = max(1, len(table))
+        self._least = _VIEWED if table.views and numbered.shuffle is None else 1
 
     def __len__(self) -> int:
         return self._length
 
     def block(self, places: Numbers) -> Block:
-        """Return examples at consecutive positions, up to a group's end."""
-        first = self._begin + int(places[0])
-        rows = self._numbered.numbers(first, min(len(places), self._table.most))
+        """Return examples at consecutive positions, up to a group's end; more than requested if they are views."""
+        begin = int(places[0])
+        first, count = self._begin + begin, max(len(places), min(self._least, self._length - begin))
+        rows = self._numbered.numbers(first, min(count, self._table.most))
         epoch = first // self._numbered.length
         names = Names(lambda i: self._table.named(int(rows[i])))
         values, error = made_before_error(self._table.rows, rows)

@@ -19,7 +19,15 @@ from pipeline.files.remote import SeekableFiles
 from pipeline.sources.arrow import no_rows, without_index
 from pipeline.sources.arrow_columns import Arrays, ArrowRows, table_as
 from pipeline.sources.arrow_options import Codes, Where, casts_of, facts_of, fillings
-from pipeline.sources.arrow_types import as_read, check, columns_of, counts_other_units, field_names, unified
+from pipeline.sources.arrow_types import (
+    as_read,
+    check,
+    columns_of,
+    counts_other_units,
+    field_names,
+    holds_objects,
+    unified,
+)
 from pipeline.sources.extras import MANY, chosen, last_used, needs
 from pipeline.sources.extras import names_of as listed_names
 from pipeline.sources.hive import as_written, folder_columns
@@ -220,6 +228,9 @@ class TableFiles(Table):
             self._remote.prepare(i)
             self._add(i)
         self._schemas.end()
+        self._schema = self._schemas.of(self._schemas.names)
+        self._ready = [field.name for field in self._schema if not holds_objects(field.type)]
+        self.views = len(self._ready) == len(self._schema)
         fill, codes = self._schemas.fillings(), self._schemas.codes()
         self._arrays = functools.partial(Arrays, fill=fill, codes=codes)
         self._facts = facts_of(fill, codes.names)
@@ -258,7 +269,7 @@ class TableFiles(Table):
     def facts(self) -> dict[str, Any]:
         where = self._schemas.where
         return {
-            "columns": columns_of(self._schemas.of(self._schemas.names)),
+            "columns": columns_of(self._schema),
             "files": len(self._names),
             **names_of(self._names),
             "groups": len(self._groups),
@@ -290,7 +301,7 @@ class TableFiles(Table):
 
     def _of_folders(self, number: int) -> dict[str, Any]:
         """Return a file's columns from its folder names."""
-        names = self._open(number).schema.names
+        names = self._open(number).names
         return {key: value for key, value in self._folders[number].items() if key not in names}
 
     def _select(self, where: Where) -> list[int]:
@@ -321,36 +332,40 @@ class TableFiles(Table):
 
     def _group(self, number: int) -> tuple[ArrowRows, Any]:
         """Return a group's rows, and, if not all are read, their indices in it."""
-        group, numbers, names = self._groups[number], None, self._schemas.names
+        group, numbers = self._groups[number], None
         if self._schemas.where is None:
-            rows = self._rows(group, names)
+            rows = self._rows(group, self._schema)
         else:
-            rows, numbers = self._rows_where(self._schemas.where, group, names)
-        return ArrowRows(rows, self._arrays(self._place(group)), names), numbers
+            rows, numbers = self._rows_where(self._schemas.where, group, self._schemas.names)
+        batches = [] if self._open(group.file).mapped else rows.to_batches()  # a mapped file's rows must be copied
+        rows = batches[0] if len(batches) == 1 else rows
+        return ArrowRows(rows, self._arrays(self._place(group)), self._ready), numbers
 
     def _rows_where(self, where: Where, group: _Group, names: Sequence[str] = ()) -> tuple[Any, NDArray[np.int64]]:
-        rows = self._rows(group, [*names, *(name for name in where.columns if name not in names)])
+        columns = [*names, *(name for name in where.columns if name not in names)]
+        rows = self._rows(group, self._schemas.of(columns))
         numbers = where.rows(rows.select(where.columns), self._place(group))
         return (rows.select(names).take(numbers) if names else None), numbers
 
     def _place(self, group: _Group) -> str:
         return f"{self.kind}: {self._names[group.file]}, {self._open(group.file).unit} {group.number}"
 
-    def _rows(self, group: _Group, columns: list[str]) -> Any:
-        """Return all rows in a group, as they are read."""
-        pyarrow = needs("pyarrow", self.kind)
-        file, folders = self._open(group.file), self._of_folders(group.file)
-        stored = [name for name in columns if name in file.schema.names]
+    def _rows(self, group: _Group, schema: Any) -> Any:
+        """Return all rows in a group with these columns, as they are read."""
+        columns, there = schema.names, self._open(group.file).names
+        stored = [name for name in columns if name in there]
         rows: Any = self._stored(group, stored) if stored else {}
         if stored and rows.num_rows != group.size:
             text = f"{self._place(group)} has {rows.num_rows:,} rows, not the number that its file lists"
             raise DataLossError(None, None, text)
-        arrays = [
-            rows[name] if name in stored else pyarrow.repeat(folders.get(name, pyarrow.scalar(None)), group.size)
-            for name in columns
-        ]
-        schema = self._schemas.of(columns)
-        return table_as(pyarrow.Table.from_arrays(arrays, columns), schema, self._place(group))
+        if stored != columns or not rows.schema.equals(schema):
+            pyarrow, folders = needs("pyarrow", self.kind), self._of_folders(group.file)
+            arrays = [
+                rows[name] if name in there else pyarrow.repeat(folders.get(name, pyarrow.scalar(None)), group.size)
+                for name in columns
+            ]
+            rows = pyarrow.Table.from_arrays(arrays, columns)
+        return table_as(rows, schema, self._place(group))
 
     def _stored(self, group: _Group, columns: list[str]) -> Any:
         """Return a group's columns stored in its file."""

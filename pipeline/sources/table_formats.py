@@ -25,9 +25,15 @@ class ParquetFile:
     Args:
         name: The file.
         remote: Opens a URL.
+
+    Attributes:
+        schema: Its columns.
+        names: Their names.
+        mapped: True if groups are views of the file.
     """
 
     unit = "row group"
+    mapped = False
 
     def __init__(self, name: str, remote: SeekableFiles) -> None:
         library = needs("pyarrow.parquet", "parquet")
@@ -35,6 +41,7 @@ class ParquetFile:
         few = "://" in name  # read columns in as few ranges as possible
         self._file = library.ParquetFile(self._data(), page_checksum_verification=True, pre_buffer=few)
         self.schema = self._file.schema_arrow
+        self.names = frozenset(self.schema.names)
 
     def _data(self) -> Any:
         return self._remote.open(self._name) if "://" in self._name else self._name
@@ -52,7 +59,8 @@ class ParquetFile:
     def group(self, number: int, columns: list[str]) -> Any:
         """Return a group's rows."""
         large = self._file.metadata.row_group(number).total_byte_size >= _LARGE
-        return self._file.read_row_group(number, columns=columns, use_threads=large).select(columns)
+        rows = self._file.read_row_group(number, columns=columns, use_threads=large)
+        return rows if rows.schema.names == columns else rows.select(columns)
 
     def may_hold(self, where: Where, schema: Any, folders: Any) -> set[int]:
         """Return the groups that, by their statistics, may hold rows satisfying an expression.
@@ -108,6 +116,8 @@ class ArrowFile:
         self._data.seek(0)
         self._stream = None if is_file else StreamFile(self._data)
         self.schema = self._ipc.open_file(self._data).schema if self._stream is None else self._stream.schema
+        self.names = frozenset(self.schema.names)
+        self.mapped = mapped
 
     def sizes(self) -> list[int]:
         """Return each batch's row count."""

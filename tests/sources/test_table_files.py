@@ -3,6 +3,7 @@
 import datetime
 import itertools
 import json
+import math
 import os
 import sys
 from decimal import Decimal
@@ -608,6 +609,60 @@ class TestWrittenMeanwhile:
             other()
             with raises(pipeline.errors.FailedPreconditionError, self.message(kind, tmp_path)):
                 list(rows)
+
+
+class TestBatchesOfGroups:
+    @pytest.mark.parametrize("mapped", [False, True])
+    def test_are_copies(self, kind, tmp_path, mapped):
+        """Changing a batch within a group, or across two, does not change later epochs."""
+        plain, floats = pa.array(range(20)), pa.array(np.arange(40, dtype=np.float32))
+        columns = {
+            "plain": plain,
+            "required": plain,
+            "bool": pa.array([i % 3 == 0 for i in range(20)]),
+            "missing": pa.array([None, *map(float, range(19))]),
+            "text": pa.array([f"{i}" for i in range(20)]),
+            "pair": pa.FixedSizeListArray.from_arrays(floats, 2),
+            "struct": pa.StructArray.from_arrays([plain], ["x"]),
+        }
+        table = pa.table(columns)
+        table = table.cast(table.schema.set(1, pa.field("required", pa.int64(), nullable=False)))
+        write(kind, str(tmp_path / "t"), table, 7)
+        options = {} if kind == "parquet" else {"memory_map": mapped}
+        epochs = [[], []]
+        for i, batch in enumerate(function(kind)(tmp_path / "t", num_epochs=2, **options).batch(4)):
+            batch |= batch.pop("struct")
+            epochs[i // 5] += zip(*[array.tolist() for array in batch.values()], strict=True)
+            for array in batch.values():
+                assert array.flags.owndata
+                array[...] = 0
+        columns["missing"], columns["struct"] = columns["missing"].fill_null(math.nan), plain
+        expected = list(zip(*[column.to_pylist() for column in columns.values()], strict=True))
+        assert str(epochs) == str([expected, expected])
+
+    def test_of_large_groups(self, kind, tmp_path):
+        write(kind, str(tmp_path / "t"), pa.table({"n": range(50_000)}), 40_000)
+        source = function(kind)(tmp_path / "t", num_epochs=2)
+        for _ in range(2):
+            with iter(source.batch(999)) as batches:
+                got = [next(batches)["n"] for _ in range(43)]
+                state = batches.state_dict()
+                got += [batch["n"] for batch in batches]
+            assert [len(batch) for batch in got] == [999] * 100 + [100]
+            assert np.array_equal(np.concatenate(got), np.tile(np.arange(50_000), 2))
+        with iter(source.batch(999)) as batches:
+            batches.load_state_dict(state)
+            assert np.array_equal(next(batches)["n"], got[43])
+        assert [row["n"] for row in source.skip(39_998).take(4)] == [39_998, 39_999, 40_000, 40_001]
+
+    def test_until_a_missing_value(self, kind, tmp_path):
+        write(kind, str(tmp_path / "t"), pa.table({"n": [*range(300), None, *range(301, 400)], "m": range(400)}), 350)
+        with iter(function(kind)(tmp_path / "t").batch(7)) as batches:
+            assert [next(batches)["n"].tolist() for _ in range(42)] == np.arange(294).reshape(42, 7).tolist()
+            with pytest.raises(pipeline.InvalidArgumentError, match="has missing values, 1 of 350: see defaults="):
+                next(batches)
+        skipped = function(kind)(tmp_path / "t").map(dict, on_error="skip").batch(7)
+        assert np.concatenate([batch["m"] for batch in skipped]).tolist() == [i for i in range(400) if i != 300]
 
 
 class TestStreams:

@@ -108,7 +108,7 @@ class FilePipeline:
         if settings.deterministic:  # a fingerprint needs batches of arrays
             loose = lists = False
         if loose:
-            data = data.batch(settings.batch_size, collate=_rows)
+            data = data.batch(settings.batch_size, collate=list)
         elif lists:
             data = data.batch(settings.batch_size, pad=0)
         else:
@@ -249,10 +249,6 @@ def _parts(example: Any) -> list[Any]:
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, (np.ndarray, list))
-
-
-def _rows(rows: list[Any]) -> list[Any]:
-    return rows
 
 
 def _kind(value: Any, batched: bool) -> str:

@@ -29,15 +29,19 @@ _AS_FAST = "This is about as fast as one thread reads these files."
 _FEWER_COLUMNS = "In a program, `pipeline.csv(..., columns=[...])` reads fewer columns."
 _IN_PYTHON = {  # advice for sources that make each example in Python
     "jsonl": "Convert to Parquet, for example with pyarrow.json.read_json",
-    "npz": "In a program, load the files in workers: `pipeline.dataset(files).map(load, workers=4)`.",
-    "tar": "In a program, pass `decoders={'jpg': bytes}`, and decode in `.map(decode, workers=4)`.",
+    "npz": "In a program, load the files in workers: `pipeline.dataset(files).map(load, workers={})`",
+    "tar": "In a program, pass `decoders={{'jpg': bytes}}`, and decode in `.map(decode, workers={})`",
 }
 _WHOLE = ("images", "files")  # formats that threads read
 _LARGE_BATCH = 1024  # compiled steps hand over larger batches in no noticeable time
 _SHORT_BATCH = 600.0  # microseconds: handing a batch over takes 15 to 90
 _MEDIUM_BATCH = 256  # from 512 on the gain was 0.7 to 1.5
 _HAND_OVER = 15.0  # microseconds to hand a batch over, at least
-_PARQUET = 20.0, 2.0  # gain and least gain of Parquet: 21 for three numbers and words per line, 2.3 for lists
+# Gain and least gain of Parquet for batches of at least so many examples; measured: 11 to 42, 4.5 to 14 and 2.5 to 3.4.
+_PARQUET = (512, (50.0, 8.0)), (64, (15.0, 3.0)), (0, (5.0, 1.5))
+_PARQUET_OF_LISTS = 10.0, 1.0  # measured: 1.1 to 9
+_STANDS_OUT = 1.5  # factor: a verdict on steps closer to each other would vary between runs
+_SHARED = 0.3  # share of a thread's work: a shuffle with so much is worth leaving out
 _MANY_COLUMNS = 4
 _MANY_FILES, _SHORT_FILE = 20, 1000  # files, and examples in each: opening one takes as long as 200 rows of a CSV file
 _FEWER_FILES = "Join the files: fewer and larger ones are read faster."
@@ -197,39 +201,54 @@ class FeedReport(NamedTuple):
             larger = self._larger_batches()
             if larger.gain is not None:
                 return _Texts(self._small_batches(), *larger)
-        if (cause.startswith(NO_STEP) or small) and (longest := self._longest()) is not None:
-            cause = f"Bottleneck: `{_in_words(longest).name}` ({taken(longest):.0%} of the time)."
-            return _Texts(cause, *self._of_thread(verdict, cause, longest.kind == "source"))
         if verdict.kind in ("source", "step") or small:
-            return _Texts(cause, *self._of_thread(verdict, cause, verdict.kind == "source"))
+            if WAITS not in cause:
+                cause = self._by_size(cause)
+            return _Texts(cause, *self._of_thread(verdict, cause))
         if verdict.advice.startswith((MEASURE_AGAIN, AS_FAST)):
             return _Texts(cause, verdict.advice)
         return _Texts(cause, *self._advice(verdict, cause))
 
-    def _of_thread(self, verdict: Verdict, cause: str, reads: bool) -> _Advice:
-        """Return the advice for a source, if it `reads`, or a step in the thread that prepares batches; the option."""
-        format = self.settings["format"]
+    def _of_thread(self, verdict: Verdict, cause: str) -> _Advice:
+        """Return the advice for steps in the thread that prepares batches, and the option."""
+        format, longest = self.settings["format"], self._longest()
+        reads = verdict.kind == "source" if longest is None else longest.kind == "source"
+        shared = cause.startswith(NO_STEP)
         if WAITS in cause:
             return _Advice("Faster storage or a local copy of the files would help.")
-        if format == "jsonl" and reads:
-            gain, least = _PARQUET
-            return _Advice(f"{_IN_PYTHON[format]}{between(least, gain)}.", None, gain, least)
-        if format in _IN_PYTHON and reads and (format != "tar" or "uint8" in self.columns):
-            return _Advice(_IN_PYTHON[format])
-        if "`shuffle`" in cause:
+        if format == "jsonl":
+            size = self.settings["batch_size"]
+            gains = _PARQUET_OF_LISTS if self._nested() else next(each for least, each in _PARQUET if size >= least)
+            return _Advice(f"{_IN_PYTHON[format]}{between(gains[1], gains[0])}.", None, *gains)
+        if format in _IN_PYTHON and self.run.processors > 1 and reads and (format != "tar" or "uint8" in self.columns):
+            return _Advice(f"{_IN_PYTHON[format].format(self.run.processors)}.")
+        if format not in _IN_PYTHON and ("Bottleneck: `shuffle`" in cause or (shared and self._shuffles() > _SHARED)):
             return self._no_shuffle()
-        if reads and self._per_file() < _SHORT_FILE:
+        if (reads or shared) and self._per_file() < _SHORT_FILE:
             return _Advice(_FEWER_FILES)
-        if reads and format == "csv" and sum(self.columns.values()) >= _MANY_COLUMNS:
+        if (reads or shared) and format == "csv" and sum(self.columns.values()) >= _MANY_COLUMNS:
             return _Advice(_FEWER_COLUMNS)
         return _Advice(f"{MEASURE_AGAIN}." if verdict.starved else _AS_FAST)
 
     def _no_shuffle(self) -> _Advice:
         """Return the advice not to shuffle, with the largest gain: twice that of leaving out the step's share."""
+        most = min(_MOST_BY_SHUFFLE, 2 / max(0.01, 1 - self._shuffles()))
+        return _Advice(f"{_NO_SHUFFLE}{between(1.0, most)}.", "--no-shuffle", most, 1.0)
+
+    def _shuffles(self) -> float:
+        """Return the shuffle's share of the steps' time."""
         working = self._working()
         shuffles = sum(taken(each) for each in working if each.name.startswith("shuffle"))
-        most = min(_MOST_BY_SHUFFLE, 2 / max(0.01, 1 - shuffles / max(0.01, sum(map(taken, working)))))
-        return _Advice(f"{_NO_SHUFFLE}{between(1.0, most)}.", "--no-shuffle", most, 1.0)
+        return shuffles / max(0.01, sum(map(taken, working)))
+
+    def _by_size(self, cause: str) -> str:
+        """Return the cause by the steps' shares: the longest one, or all if another one is nearly as long."""
+        found = sorted(filter(taken, self._working()), key=taken, reverse=True)
+        if len(found) > 1 and taken(found[0]) < _STANDS_OUT * taken(found[1]):
+            return f"{NO_STEP}: {', '.join(f'`{_in_words(each).name}` {taken(each):.0%}' for each in found[:3])}."
+        if not found or cause.startswith(f"Bottleneck: `{_in_words(found[0]).name}`"):
+            return cause
+        return f"Bottleneck: `{_in_words(found[0]).name}` ({taken(found[0]):.0%} of the time)."
 
     def _small_batches(self) -> str:
         each = _rate(self.batches, self.seconds)
@@ -245,6 +264,7 @@ class FeedReport(NamedTuple):
             return _Advice("")
         # The range held for six files with batches of 4, 16 and 128: the gains were 1.0 to 67.
         shortest, longest = 0.1 + length / 1000, 2 + length / 50  # microseconds per example in large batches
+        shortest = min(shortest, max(0.0, each - _HAND_OVER) / size)  # such as rows of a .npy file
         most = each / size / (shortest + max(0.0, each - shortest * size) / _LARGE_BATCH)
         apart = each / size / (longest + each / _LARGE_BATCH)
         least = max(1.0, apart, each / (each - min(_HAND_OVER, each / 2) * (1 - size / _LARGE_BATCH)))
@@ -254,7 +274,7 @@ class FeedReport(NamedTuple):
 
     def _nested(self) -> bool:
         """Return whether examples have lists, which are padded or made one by one."""
-        return any(kind.startswith(("list", "dict")) for kind in self.columns)
+        return any(kind.startswith(("list", "dict", "ListValue")) for kind in self.columns)
 
     def _filled(self) -> Stage | None:
         """Return the shuffle step if most of the run went by until the first batch; else None."""
@@ -299,6 +319,8 @@ class FeedReport(NamedTuple):
             text = f"In a program, pass `workers=pipeline.processes({verdict.value})` to `map`"
             return _Advice(f"{text}{between(verdict.least or 1.0, gain)}.", None, gain, verdict.least or 1.0)
         wanted = max(verdict.value or 0, min(2 * threads, processors))
+        if self.cached:  # reading computes
+            wanted = min(wanted, processors)
         if wanted > threads:
             most, least = min(gain, wanted / threads), verdict.least or 1.0
             return _Advice(f"Try --threads {wanted}{between(least, most)}.", "--threads", most, min(least, most))

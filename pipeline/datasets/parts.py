@@ -125,11 +125,12 @@ def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], w
         settings["reads_files"] = len(files) > 0
         settings["lighter"] = _FEWER_FILES if node.joins_files and _are_small(files) else node.lighter
         settings["csv_lines"] = node.kind == "text" and any(each in name for name in files[:1] for each in _OF_CSV)
-    if node.functions():
+    functions = [each for each in node.functions() if each is not list]  # `collate=list` takes no time
+    if functions:
         settings["functions"] = True
-        settings["parses"] = _parser_in(own.label, node.functions()[0])
-    if node.kind == "batch" and node.functions():
-        settings["collate"] = getattr(node.functions()[0], "__name__", "f").replace("<lambda>", "f")
+        settings["parses"] = _parser_in(own.label, functions[0])
+    if node.kind == "batch" and functions:
+        settings["collate"] = getattr(functions[0], "__name__", "f").replace("<lambda>", "f")
     if own.objects:
         settings["objects"] = own.objects
     if own.fields:

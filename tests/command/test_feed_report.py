@@ -81,13 +81,15 @@ def test_files_that_are_waited_for(cached):
     )
 
 
-PARQUET = "Convert to Parquet, for example with pyarrow.json.read_json: 2 to 20 times as fast."
+PARQUET = "Convert to Parquet, for example with pyarrow.json.read_json"
 
 
 @pytest.mark.parametrize(
     ("form", "columns", "advice"),
     [
-        ("jsonl", {"int": 2, "list": 1}, PARQUET),
+        ("jsonl", {"int": 2, "list": 1}, f"{PARQUET}: up to 10 times as fast."),
+        ("jsonl", {"ListValue": 1}, f"{PARQUET}: up to 10 times as fast."),
+        ("jsonl", {"int": 2}, f"{PARQUET}: 1.5 to 5 times as fast."),
         ("tar", {"uint8": 1}, "In a program, pass `decoders={'jpg': bytes}`, and decode in `.map(decode, workers=4)`."),
         ("tar", {"bytes": 1}, AS_FAST),
         ("parquet", {"list of int64": 1}, AS_FAST),
@@ -130,6 +132,7 @@ def fast(batch_size, microseconds, form="csv", text="Bottleneck: `csv` (30% of t
         (128, 102, "lines", "up to 4 times as fast."),  # 1.5 to 2.7
         (16, 74, "csv", "1.9 to 25 times as fast."),  # 17
         (4, 73, "csv", "8 to 98 times as fast."),  # 67
+        (128, 17, "npy", "1.8 to 5 times as fast."),  # 2.7
         (4, 73, "jsonl", ""),
         (4, 73, "images", ""),
         (128, 2421, "csv", ""),
@@ -232,25 +235,55 @@ def steps(*shares):
     return Run(10.0, True, tuple(made), (), 4, 0.0)
 
 
+SHARED = (
+    "No step stands out: `csv` 44%, `shuffle` 43%. If the examples are in random order already, try --no-shuffle: up "
+    "to 4 times as fast."
+)
+
+
+def shared(kind, text, value=8, shares=(0.44, 0.43), **changes):
+    """Return the report for a run with these shares of the time in `csv` and `shuffle`."""
+    made = report(kind, text=text, **changes)
+    verdict = replace(made.run.verdict, value=value)
+    return made._replace(run=replace(steps(*shares), verdicts=(verdict,)))
+
+
+NO_STEP = (
+    "No step stands out, and all are compiled: `csv` 44%, `shuffle` 43%. This is about as fast as one thread reads."
+)
+
+
 @pytest.mark.parametrize("kind", ["source", "step"])
-def test_two_steps_share_a_thread(kind):
-    """The longest is named, and not much promised: the other one's share says little about the run without it."""
-    made = report(kind, text="No step stands out. This is about as fast as one thread reads this file.")
-    got = made._replace(run=replace(steps(0.44, 0.43), verdicts=made.run.verdicts)).bottleneck()
-    assert got["text"] == (f"Bottleneck: `csv` (44% of the time). {FEWER}")
-    got = made._replace(run=replace(steps(0.43, 0.44), verdicts=made.run.verdicts)).bottleneck()
-    assert got["text"] == (f"Bottleneck: `shuffle` (44% of the time). {NO_SHUFFLE}: up to 4 times as fast.")
+@pytest.mark.parametrize("text", [NO_STEP, "Bottleneck: `csv` (44% of the time, computing). Read less."])
+def test_two_steps_share_a_thread(kind, text):
+    """Whichever is longer in this run, the advice is the same in the next one."""
+    assert shared(kind, text).bottleneck()["text"] == SHARED
+    got = shared(kind, text, shares=(0.43, 0.44)).bottleneck()
+    assert got["text"] == SHARED.replace("`csv` 44%, `shuffle` 43%", "`shuffle` 44%, `csv` 43%")
+    assert (got["knob"], got["gain"], got["least"]) == ("--no-shuffle", 4.0, 1.0)
+
+
+def test_the_longest_step_is_named():
+    """Also where the verdict on programs names another one."""
+    got = shared("step", NO_STEP, shares=(0.5, 0.2)).bottleneck()
+    assert got["text"] == f"Bottleneck: `csv` (50% of the time). {FEWER}"
+    got = shared("step", "Bottleneck: `batch(10)` (12% of the time). It is compiled.", shares=(0.2, 0.5)).bottleneck()
+    assert got["text"] == f"Bottleneck: `shuffle` (50% of the time). {NO_SHUFFLE}: up to 4 times as fast."
+
+
+def test_advice_on_json_lines_is_the_same_for_each_step():
+    settings = {**report().settings, "format": "jsonl", "batch_size": 128}
+    for shares in ((0.34, 0.33), (0.33, 0.34), (0.5, 0.2), (0.2, 0.5)):
+        got = shared("step", NO_STEP, shares=shares, settings=settings, columns={"int": 3}).bottleneck()
+        assert (got["advice"], got["gain"], got["least"]) == (f"{PARQUET}: 3 to 15 times as fast.", 15.0, 3.0)
 
 
 def test_small_batches_are_not_the_cause_where_they_take_long():
-    """Then the longest step is named, as without a prefetch."""
+    """Then the steps are named, as without a prefetch."""
     text = "Bottleneck: `prefetch(9)`, as the batches are too small for a thread of their own. Make larger batches."
-    made = report("prefetch", text=text.replace("too small", "small"))
-    verdict = replace(made.run.verdict, value=None)
-    got = made._replace(run=replace(steps(0.44, 0.43), verdicts=(verdict,))).bottleneck()
-    assert got["text"] == f"Bottleneck: `csv` (44% of the time). {FEWER}"
-    got = made._replace(run=replace(steps(0.43, 0.44), verdicts=(verdict,))).bottleneck()
-    assert (got["knob"], got["gain"], got["least"]) == ("--no-shuffle", 4.0, 1.0)
+    assert shared("prefetch", text, None).bottleneck()["text"] == SHARED
+    got = shared("prefetch", text, None, (0.5, 0.2)).bottleneck()
+    assert got["text"] == f"Bottleneck: `csv` (50% of the time). {FEWER}"
 
 
 def test_a_run_that_ends_while_the_buffer_is_filled():
@@ -291,6 +324,21 @@ def test_all_processors_have_a_thread(does, form, helps):
     text = f"Bottleneck: `read` (8 workers, 99% busy{does}). Try x."
     got = report(settings=settings, text=text).bottleneck()["text"]
     assert got.endswith(f"). All 4 processors have a thread: {helps} help.")
+
+
+def test_no_more_threads_than_processors_read_files_in_memory():
+    settings = {**report().settings, "format": "files", "threads": 4}
+    text = "Bottleneck: `read` (4 workers, 96% busy). Try x."
+    assert report(settings=settings, text=text).bottleneck()["knob"] == "--threads"
+    assert report(settings=settings, text=text, cached=True).bottleneck()["knob"] is None
+
+
+@pytest.mark.parametrize("processors", [1, 2])
+def test_no_more_workers_than_processors_decode(processors):
+    settings = {**report().settings, "format": "tar"}
+    made = report("source", text="Bottleneck: `tar` (90% of the time).", settings=settings, columns={"uint8": 1})
+    got = made._replace(run=replace(made.run, processors=processors)).bottleneck()["text"]
+    assert ("workers=2" in got) == (processors == 2)
 
 
 @pytest.mark.parametrize(("seconds", "epochs"), [(0.12, 30), (0.5, 6)])

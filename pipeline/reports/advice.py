@@ -207,7 +207,8 @@ def _by_prefetch(report: Report, thread: Thread, consumer: float) -> tuple[float
     """Return the smallest and largest speed-up by a prefetch at the end."""
     if not thread.first:
         return 1.0, 1.0
-    limit = max(thread.busy, consumer, report.lock or 0.0) + _HAND_OVER * thread.owner.rate
+    together = sum(map(max, by_epoch(report, thread.owner, consumer, thread.busy)))
+    limit = max(together, report.lock or 0.0) + _HAND_OVER * thread.owner.rate
     most = 1 / max(limit, 1e-3)
     return max(1.0, min(LEAST * most, 1 / max(thread.wanted or 0.0, 1e-3))), most
 

@@ -126,11 +126,11 @@ def needed(thread: Thread, behind: float, consumer: float, slow: Stage | None = 
 
 
 def by_epoch(report: Report, slow: Stage, share: float, others: float) -> list[tuple[float, float]]:
-    """Return a step's and all others' shares of the time, in epochs that fill a cache and in those that read it.
+    """Return the shares of the time of a step and of others, in epochs that fill a cache and in those that read it.
 
     Args:
         report: The run.
-        slow: The step.
+        slow: The step, or the loop.
         share: Its share, over all epochs.
         others: The others' share.
     """
@@ -139,12 +139,13 @@ def by_epoch(report: Report, slow: Stage, share: float, others: float) -> list[t
     if cache is None or not 0 < filled < cache.elements:
         return [(share, others)]
     first = filled / cache.elements  # part of the elements behind the cache
-    before = [each for each in all_before(report, cache) if each is not slow]
+    filling = all_before(report, cache)
+    before = [each for each in filling if each is not slow]
     serial = min(sum(taken(each) for each in before if not has_workers(each)), others)
     later = (1 - first) * (others - serial)
-    filling = max(others - later, *(each.busy or 0.0 for each in before if has_workers(each)), 0.0)
-    in_first = first if slow.elements > filled else 1.0
-    return [(in_first * share, filling), ((1 - in_first) * share, later)]
+    at_first = max(others - later, *(each.busy or 0.0 for each in before if has_workers(each)), 0.0)
+    part = first if len(before) == len(filling) else 1.0
+    return [(part * share, at_first), ((1 - part) * share, later)]
 
 
 # One step

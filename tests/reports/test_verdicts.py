@@ -148,6 +148,15 @@ def test_workers_before_and_behind_a_cache(before, behind, epochs, stage, value,
     assert got.least == pytest.approx(0.75 * min(got.gain, value), rel=0.03)
 
 
+@pytest.mark.parametrize(("epochs", "knob", "left"), [(1, "prefetch", 0.5), (4, "workers", 0.49)])
+def test_a_prefetch_behind_a_cache(epochs, knob, left):
+    """In the first epoch it makes examples while the loop works, in later ones there is nothing to make."""
+    cache = replace(part(2, "cache", 0.0, "step", settings={"call": "cache"}), elements=950 * epochs)
+    got = verdict(part(1, "load", 0.5), cache, waits_in=0.51, cpu=0.1, wanted=0.1)
+    assert (got.stage, got.knob) == (1, knob)
+    assert got.gain == pytest.approx(1 / left, rel=0.03)
+
+
 UNLESS = ", unless it waits for one lock, disk or server"
 
 

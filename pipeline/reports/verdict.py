@@ -29,6 +29,7 @@ from pipeline.reports.facts import (
     Thread,
     all_before,
     always_busy,
+    by_epoch,
     elsewhere,
     has_workers,
     holds_gil,
@@ -204,8 +205,8 @@ def _of_room(report: Report, ahead: Stage, thread: Thread, behind: float, consum
     """Return the remedy for a `prefetch` or queue that is too small; None if its own thread is the slower one."""
     room = ahead.waits_out or 0.0
     empty = max(ahead.waits_in or 0.0, 1 - consumer - thread.own if thread.first else 0.0)  # or waits for the GIL
-    if empty + room > _OVERLAP or 1 - room > _SLOWER * behind:
-        return None
+    if empty + room > _OVERLAP or 1 - room > _SLOWER * behind or len(by_epoch(report, ahead, 0.0, 1.0)) > 1:
+        return None  # a cache makes epochs unequal, not elements
     if ahead.kind == "queue":
         return of_queue(ahead, consumer, empty, room)
     return by_turns(report, ahead, consumer, empty, room)

@@ -157,6 +157,13 @@ def test_a_prefetch_behind_a_cache(epochs, knob, left):
     assert got.gain == pytest.approx(1 / left, rel=0.03)
 
 
+def test_a_prefetch_is_not_too_small_because_of_a_cache():
+    """Its thread is slower than the loop in the first epoch, and faster in later ones."""
+    cache = replace(part(2, "cache", 0.0, "step", settings={"call": "cache"}), elements=950 * 4)
+    got = verdict(part(1, "load", 0.6), cache, prefetch(3, waits_in=0.44, waits_out=0.39, wanted=0.1), waits_in=0.44)
+    assert (got.stage, got.knob) == (1, "workers")
+
+
 UNLESS = ", unless it waits for one lock, disk or server"
 
 

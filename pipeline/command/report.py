@@ -264,7 +264,7 @@ class FeedReport(NamedTuple):
             return _Advice("")
         # The range held for six files with batches of 4, 16 and 128: the gains were 1.0 to 67.
         shortest, longest = 0.1 + length / 1000, 2 + length / 50  # microseconds per example in large batches
-        shortest = min(shortest, max(0.0, each - _HAND_OVER) / size)  # such as rows of a .npy file
+        shortest = min(shortest, each / size / 4)  # such as rows of a .npy file, where handing over takes the rest
         most = each / size / (shortest + max(0.0, each - shortest * size) / _LARGE_BATCH)
         apart = each / size / (longest + each / _LARGE_BATCH)
         least = max(1.0, apart, each / (each - min(_HAND_OVER, each / 2) * (1 - size / _LARGE_BATCH)))

@@ -132,7 +132,7 @@ def fast(batch_size, microseconds, form="csv", text="Bottleneck: `csv` (30% of t
         (128, 102, "lines", "up to 4 times as fast."),  # 1.5 to 2.7
         (16, 74, "csv", "1.9 to 25 times as fast."),  # 17
         (4, 73, "csv", "8 to 98 times as fast."),  # 67
-        (128, 17, "npy", "1.8 to 5 times as fast."),  # 2.7
+        (128, 17, "npy", "1.8 to 2.9 times as fast."),  # 2.7
         (4, 73, "jsonl", ""),
         (4, 73, "images", ""),
         (128, 2421, "csv", ""),

@@ -132,7 +132,7 @@ def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], w
     if node.kind == "batch" and functions:
         settings["collate"] = getattr(functions[0], "__name__", "f").replace("<lambda>", "f")
     if own.objects:
-        settings["objects"] = own.objects
+        settings["objects"], settings["bytes"] = own.objects, own.bytes
     if own.fields:
         settings["fields"], settings["converts"] = own.fields, own.converts
     if node.takes_workers:

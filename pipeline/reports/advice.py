@@ -49,6 +49,7 @@ _BUSY = 0.75  # share of the time: workers idle for longer may wait for the loop
 _MUCH = 50e6  # bytes per second to and from processes: less takes them no noticeable time
 _QUICK = 2e-3  # seconds: for shorter calls, pickling their arguments counts
 _MUCH_OF_SHORT = 1e6  # bytes per second of such calls
+_LARGE = 1e6  # bytes per result: smaller ones take no noticeable time if they are arrays
 _COPIED = 0.5e9  # bytes per second of a `batch`: with more its time goes into copying
 _AHEAD, _DEEP = 2, 8  # default of `prefetch`; the least one for unequal elements
 _DEEPEST = 64  # the most at once: batches may be large
@@ -122,8 +123,7 @@ def of_serial(report: Report, slow: Stage, thread: Thread, behind: float, consum
     if slow.settings.get("call") == "batch" and calls(slow):
         return _of_collate(report, slow, cause, share, needed(thread, behind, consumer, slow), does)
     if slow.kind == "function" and sending(report, slow) > OFTEN:
-        why = "processes would not help, as its examples consist of many Python objects, which take long to send"
-        return Remedy(slow, slow.kind, cause, "To go faster, pass and return arrays", why=why)
+        return _of_sending(slow, cause)
     if slow.settings.get("converts"):
         return Remedy(slow, slow.kind, cause, _from_arrays(report, slow), sure=True)
     sure = not can_move(slow) and (slow.kind == "source" or not calls(slow))  # reading less helps in any case
@@ -154,6 +154,16 @@ def _by_size(thread: Thread) -> str:
 def _of_change(slow: Stage, cause: str, change: Change) -> Remedy:
     """Return the remedy for calls too short for workers; on a busy machine they are no longer."""
     return Remedy(slow, slow.kind, cause, change.advice, None, None, change.gain, change.least, change.note, sure=True)
+
+
+def _of_sending(slow: Stage, cause: str) -> Remedy:
+    """Return the remedy for a function whose results take long to send to processes."""
+    size = slow.settings.get("bytes", 0)
+    if size >= _LARGE:
+        why = f"processes would not help, as results of {figure(size / 1e6)} MB take long to send"
+        return Remedy(slow, slow.kind, cause, LESS_WORK, why=why)
+    why = "processes would not help, as its examples consist of many Python objects, which take long to send"
+    return Remedy(slow, slow.kind, cause, "To go faster, pass and return arrays", why=why)
 
 
 def _of_collate(report: Report, slow: Stage, cause: str, share: float, limit: float, does: str) -> Remedy:

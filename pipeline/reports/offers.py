@@ -21,6 +21,7 @@ _EXACT = 3.0  # smaller speed-ups are printed with a decimal
 _SEND = 0.3e-6  # seconds to send an object, such as a string, and to take it out again
 _TURN = 5e-3  # seconds a thread keeps the GIL while others want it
 _FEW = 100  # objects per example, sent in no noticeable time
+_COPY = 0.1e-9  # seconds to take a byte of a large result out of shared memory
 
 _OR_THREADS = " (`workers={}` may do for NumPy and images)"
 
@@ -118,11 +119,12 @@ def more_workers(
 
 
 def sending(report: Report, slow: Stage) -> float:
-    """Return the share of the time to send Python objects to and from processes; 0 for steps with workers."""
+    """Return the share of the time to send objects to and from processes; 0 for steps with workers."""
     if has_workers(slow):
         return 0.0
     before = sum(int(each.settings.get("objects", 0)) for each in report.before(slow))
-    return _SEND * slow.rate * max(0, before + int(slow.settings.get("objects", 0)) - _FEW)
+    objects = max(0, before + int(slow.settings.get("objects", 0)) - _FEW)
+    return slow.rate * (_SEND * objects + _COPY * int(slow.settings.get("bytes", 0)))
 
 
 def _room(report: Report, in_threads: bool) -> float:

@@ -180,7 +180,7 @@ class Measured:
     Attributes:
         workers: Its function's executor, once started; None without one.
         moved: Bytes of inputs sent to the executor, and of results received.
-        objects: Objects in the first result of a function in the consuming thread; 0 if unknown.
+        objects, bytes: Objects and bytes in the first result of a function in the consuming thread; 0 if unknown.
         fields, converts: Fields in the first example of a batch, and whether most are lists or numbers of Python; 0 and
             False if unknown.
         ahead: The buffer for elements read ahead; None for steps without one.
@@ -190,7 +190,7 @@ class Measured:
     def __init__(self, number: int, meter: Meter, label: str, inputs: Sequence[Any] = ()) -> None:
         self.number, self.meter, self.label, self.inputs = number, meter, label, inputs
         self.workers: Any = None
-        self.moved, self.objects = (0, 0), 0
+        self.moved, self.objects, self.bytes = (0, 0), 0, 0
         self.fields, self.converts = 0, False
         self.ahead: PrefetchMeter | None = None
         self.drawn: Callable[[], dict[str, Any]] | None = None

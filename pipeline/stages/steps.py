@@ -18,7 +18,7 @@ from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeErr
 from pipeline.nest import kept
 from pipeline.on_error import must_raise, name_item, set_on
 from pipeline.stages.batch_rows import BatchRows, Empty
-from pipeline.stages.block import Block, Columns, Examples
+from pipeline.stages.block import Block, Columns, Examples, size_of
 from pipeline.stages.draws import NoDraws, this_thread
 from pipeline.stages.index import Index
 from pipeline.stages.node import Recipe, seeds_of
@@ -69,7 +69,7 @@ class Step:
         count: The number of outputs.
         bell: Set when the iterator is closed, to end the step between two calls; None in workers.
         begins: Seeds the process's own generators before each call; None in the user's process.
-        measured: Takes the number of objects in the first result, once; None afterwards, and in workers.
+        measured: Takes the objects and bytes in the first result, once; None afterwards, and in workers.
     """
 
     one_to_one = renews = False
@@ -95,9 +95,10 @@ class Step:
         return other
 
     def weigh(self, output: Any) -> None:
-        """Note how many objects the first result has."""
+        """Note how large the first result is."""
         if self.measured is not None:
-            self.measured.objects, self.measured = objects_in(output), None
+            self.measured.objects, self.measured.bytes = objects_in(output), size_of(Examples([output]))
+            self.measured = None
 
     def drawing(self) -> Draw | NoDraws:
         """Return the `example_rng` source for a thread running the step."""

@@ -174,7 +174,9 @@ def test_results_of_many_python_objects_are_noticed(then):
     data = pipeline.dataset(numbers).map(words)
     batches = iter(data.batch(8, collate=list) if then is None else data.map(then).batch(8))
     next(batches)
-    assert batches.report().stages[1].settings["objects"] == 501
+    noted = batches.report().stages[1].settings
+    assert noted["objects"] == 501
+    assert 500 <= noted["bytes"] <= 50_000
 
 
 @pytest.mark.parametrize(

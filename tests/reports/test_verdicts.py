@@ -1069,6 +1069,16 @@ def test_many_python_objects_are_not_sent_to_processes():
     assert "`workers=pipeline.processes(4)`" in got.advice
 
 
+def test_large_results_are_not_sent_to_processes():
+    """Leaving out `workers=` was advised with processes: the advice without must not lead back."""
+    given = {"wanted": 1.0, "settings": {"objects": 1, "bytes": 4_000_000}}
+    got = verdict(replace(part(1, "big", 0.6, **given), rate=6000.0), waits_in=0.95, wanted=1.0)
+    assert got.cause.endswith("computing); processes would not help, as results of 4 MB take long to send.")
+    assert got.advice == "To go faster, do less work per example."
+    got = verdict(replace(part(1, "crop", 0.95, **given), rate=300.0), waits_in=0.95, wanted=1.0)
+    assert "`workers=pipeline.processes(4)`" in got.advice
+
+
 def test_a_prefetch_with_small_batches_is_left_out_on_a_busy_machine_too():
     """Each handover of the GIL waits for a processor then: without the thread it takes a seventh of the time."""
     small = replace(prefetch(2, waits_out=0.36, waits_in=0.98), rate=20_000.0)

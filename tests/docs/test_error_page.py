@@ -1,5 +1,6 @@
 """The titles in docs/errors.md are real messages: each is raised here, and so is each "second line"."""
 
+import gzip
 import logging
 import os
 import re
@@ -145,6 +146,13 @@ def truncated():
     record(b"x" * 100, end=60)
 
 
+def damaged():
+    data = gzip.compress(b"1\n" * 1000)
+    with open("a.txt.gz", "wb") as file:
+        file.write(data[:-8] + b"\0" * 8)  # another checksum
+    list(pipeline.text("a.txt.gz"))
+
+
 def too_long():
     with open("a.csv", "w") as file:
         file.write("1\n2\n" + "x" * 100)
@@ -200,6 +208,7 @@ RAISED = {
     "string_input_producer requires a non-null input tensor": no_names,
     "Expect 5 fields but have 4 in record 0": fields,
     "corrupted record at 12": corrupted,
+    "is damaged: it cannot be decompressed beyond byte 523,264": damaged,
     "truncated record at 1024": truncated,
     "line 3 of a.csv has more than the limit of 1,073,741,824 bytes": too_long,
     "cannot be sent to other processes": not_sent,

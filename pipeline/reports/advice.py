@@ -31,7 +31,7 @@ from pipeline.reports.facts import (
     taken,
 )
 from pipeline.reports.model import Stage
-from pipeline.reports.offers import LEAST, WORTH, Offer, figure, more_workers, sending
+from pipeline.reports.offers import FEW, LEAST, WORTH, Offer, figure, more_workers, sending
 from pipeline.reports.report import Report
 from pipeline.reports.short_calls import Change, by_source, for_all, for_call
 from pipeline.reports.twins import with_number
@@ -218,7 +218,10 @@ def _by_prefetch(report: Report, thread: Thread, consumer: float) -> tuple[float
     if not thread.first:
         return 1.0, 1.0
     together = sum(map(max, by_epoch(report, thread.owner, consumer, thread.busy)))
-    limit = max(together, report.lock or 0.0) + _HAND_OVER * thread.owner.rate
+    held = report.lock or 0.0
+    if any(each.settings.get("objects", 0) > FEW for each in thread.parts):  # made and freed while the GIL is held
+        held = max(held, thread.wanted or 0.0)
+    limit = max(together, held) + _HAND_OVER * thread.owner.rate
     most = 1 / max(limit, 1e-3)
     return max(1.0, min(LEAST * most, 1 / max(thread.wanted or 0.0, 1e-3))), most
 

@@ -10,6 +10,7 @@ from pipeline.reports.facts import ALL, COMPUTES, UNKNOWN, WAITS, has_workers, h
 from pipeline.reports.model import Stage
 from pipeline.reports.report import Report
 
+FEW = 100  # Python objects per example, made and sent in no noticeable time
 WORTH = 1.1  # speed-up below which nothing is advised
 _LITTLE = 1.05  # speed-up below which none is printed
 LEAST = 0.75  # part of the possible speed-up to promise; `make verdicts` checks it
@@ -20,7 +21,6 @@ _NOTICED = 1.15  # a smaller speed-up is not promised as the least one
 _EXACT = 3.0  # smaller speed-ups are printed with a decimal
 _SEND = 0.3e-6  # seconds to send an object, such as a string, and to take it out again
 _TURN = 5e-3  # seconds a thread keeps the GIL while others want it
-_FEW = 100  # objects per example, sent in no noticeable time
 _COPY = 0.1e-9  # seconds to take a byte of a large result out of shared memory
 
 _OR_THREADS = " (`workers={}` may do for NumPy and images)"
@@ -123,7 +123,7 @@ def sending(report: Report, slow: Stage) -> float:
     if has_workers(slow):
         return 0.0
     before = sum(int(each.settings.get("objects", 0)) for each in report.before(slow))
-    objects = max(0, before + int(slow.settings.get("objects", 0)) - _FEW)
+    objects = max(0, before + int(slow.settings.get("objects", 0)) - FEW)
     return slow.rate * (_SEND * objects + _COPY * int(slow.settings.get("bytes", 0)))
 
 

@@ -1064,6 +1064,8 @@ def test_many_python_objects_are_not_sent_to_processes():
         "computing); processes would not help, as its examples consist of many Python objects, which take long to send."
     )
     assert got.advice == "To go faster, pass and return arrays."
+    got = verdict(replace(part(1, "split", 0.6, **given), rate=500.0), waits_in=0.83, wanted=1.0)
+    assert got.advice == "To go faster, pass and return arrays."  # a prefetch would not help: the loop frees them
     given["settings"] = {"objects": 10}
     got = verdict(replace(part(1, "split", 0.95, **given), rate=500.0), waits_in=0.95, wanted=1.0)
     assert "`workers=pipeline.processes(4)`" in got.advice

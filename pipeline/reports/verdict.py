@@ -48,7 +48,7 @@ from pipeline.reports.twins import with_number
 
 _OVERLAP = 1.05  # sum of shares: more means that a thread waited for the GIL, not for room
 _SLOWER = 1.25  # a read-ahead thread that takes that much longer than the loop needs workers, not room
-_AT_WORK = 0.8  # share of the time: such workers filled the buffer, and hardly waited for it
+_AT_WORK = 0.8  # share of the time: such workers hardly wait for room in a buffer
 _FIRST = 0.7  # share of a loop's waiting time: more until its first batch means that a buffer filled
 _SMALL = 1e-3  # seconds: handing smaller batches between threads costs more than it gains
 
@@ -144,21 +144,15 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
         if ahead.kind != "step" and not report.before(ahead):
             return _outside(ahead)
         behind = needed(thread, behind, consumer)
-        room = ahead.waits_out or 0.0
-        if busiest is None and room > OFTEN and _has_room(ahead):
+        room, blamed = ahead.waits_out or 0.0, busiest is None and not _at_work(report, ahead)
+        if blamed and room > OFTEN and _has_room(ahead):
             if remedy := _of_room(report, ahead, thread, behind, consumer):
                 return remedy
             if ahead.kind == "step" and ahead.rate * _SMALL > 1:
                 return too_small(ahead)
         beyond = thread_behind(report, ahead, 1 - room)
         alone = thread.own + beyond.own + consumer  # the share of the time that one thread would need
-        if (
-            ahead.kind == "step"
-            and busiest is None
-            and not beyond.inputs
-            and ahead.rate * _SMALL > 1
-            and alone * WORTH < 1
-        ):
+        if blamed and ahead.kind == "step" and not beyond.inputs and ahead.rate * _SMALL > 1 and alone * WORTH < 1:
             return too_small(ahead)
         thread = beyond
     if not thread.parts:
@@ -250,7 +244,7 @@ def _consumer(loop: Stage) -> Remedy:
 def _filling(report: Report, loop: Stage) -> Remedy | None:
     """Return the remedy if the loop waited for nothing but the filling of a shuffle buffer; else None."""
     first, age = loop.first_s or 0.0, loop.age_s or 0.0
-    if any(has_workers(each) and (each.busy or 0.0) >= _AT_WORK for each in all_before(report, loop)):
+    if _at_work(report, loop):
         return None
     waited = (loop.waits_in or 0.0) * age
     if first < max(SELDOM * age, _FIRST * waited) or report.seconds < 0.9 * age:
@@ -262,6 +256,11 @@ def _filling(report: Report, loop: Stage) -> Remedy | None:
     knob = "min_after_dequeue" if "min_after_dequeue" in pool.name else "buffer_size"
     advice = f"A smaller `{knob}` starts sooner and shuffles less"
     return Remedy(pool, "pool", cause, advice, knob, sure=True)
+
+
+def _at_work(report: Report, stage: Stage) -> bool:
+    """Return whether workers before a stage are at work most of the time. No buffer makes them faster."""
+    return any(has_workers(each) and (each.busy or 0.0) >= _AT_WORK for each in all_before(report, stage))
 
 
 def _outside(queue: Stage) -> Remedy:

@@ -561,6 +561,16 @@ def test_a_prefetch_that_is_too_small():
     )
 
 
+@pytest.mark.parametrize(("waits_in", "waits_out"), [(0.99, 0.0), (0.55, 0.45)], ids=["empty", "in turns"])
+def test_a_prefetch_is_not_to_blame_for_busy_processes(waits_in, waits_out):
+    processes = {"in_workers": True, "made_by": "pipeline.processes", "taken": 0.4}
+    busy = Stage(1, "function", "tok", elements=950, rate=80_000.0, busy=0.89, threads=2, cpu=1.7, settings=processes)
+    small = replace(prefetch(2, waits_out=waits_out, waits_in=waits_in), rate=1280.0)
+    got = verdict(busy, replace(small, cpu=0.2, wanted=0.2), waits_in=waits_in, processors=2)
+    assert got.cause.startswith("Bottleneck: `tok` (2 workers, 89% busy")
+    assert got.knob is None
+
+
 def test_a_prefetch_with_small_batches_costs_more_than_it_gains():
     """Waiting 98% of the time and having no room 36% of it is waiting for the GIL."""
     small = replace(prefetch(2, waits_out=0.36, waits_in=0.98), rate=20_000.0)

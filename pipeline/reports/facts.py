@@ -107,6 +107,24 @@ def always_busy(report: Report, loop: Stage) -> Stage | None:
     return next((each for each in before if take_turns(report, each) and (each.cpu or 0.0) > MOSTLY), None)
 
 
+def keeps_gil(report: Report, busiest: Stage, loop: Stage) -> bool:
+    """Return whether a loop that seldom waits may wait for the GIL instead, held by a step that is always at work.
+
+    Their threads together use about one processor; a loop of a queue program has no clock.
+    """
+    owner = busiest
+    if not has_workers(busiest):
+        ahead = [each for each in all_before(report, loop) if each.tank is not None]
+        owner = next((each for each in ahead if busiest in thread_behind(report, each, 1.0).parts), loop)
+    cpu = owner.cpu or 0.0
+    return (
+        (calls(busiest) or can_move(busiest))
+        and cpu > ALL
+        and cpu + (loop.cpu or 0.0) <= _AT_ONCE
+        and holds_gil(report, made_by(busiest) or "pipeline.threads", cpu)
+    )
+
+
 def never_waits(ahead: Stage) -> bool:
     """Return whether a read-ahead thread is always at work, and another one waits for it."""
     return ahead.kind == "step" and (ahead.waits_in or 0.0) > _SOMETIMES and 1 - (ahead.waits_out or 0.0) >= ALWAYS

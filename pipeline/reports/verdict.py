@@ -9,6 +9,7 @@ change for each cause, with a number of workers from `offers`. docs/monitoring.m
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from pipeline.diagnostics.earlier import LONG
 from pipeline.reports.advice import (
@@ -24,7 +25,6 @@ from pipeline.reports.advice import (
     too_small,
 )
 from pipeline.reports.facts import (
-    ALL,
     MOSTLY,
     Thread,
     all_before,
@@ -32,8 +32,7 @@ from pipeline.reports.facts import (
     by_epoch,
     elsewhere,
     has_workers,
-    holds_gil,
-    made_by,
+    keeps_gil,
     needed,
     never_waits,
     taken,
@@ -64,7 +63,7 @@ def judge(report: Report, kind: str = "dataset") -> list[Verdict]:
 
 def _verdict(report: Report, loop: Stage) -> Verdict:
     """Return an iterator's verdict; other programs that took processor time void its promises."""
-    remedy = _of_loop(report, loop)
+    remedy = _of_loop(report, loop) if loop.elements else _without_example(report, loop)
     seconds = min(report.seconds, math.inf if loop.age_s is None else loop.age_s)
     if loop.elements and seconds < LONG:
         started = sum(each.settings.get("started_s", 0.0) for each in all_before(report, loop))
@@ -127,14 +126,14 @@ def _round(epochs: float) -> int:
 
 def _of_loop(report: Report, loop: Stage) -> Remedy:
     """Return the remedy for an iterator's bottleneck."""
-    if not loop.elements:
-        return _without_example(report, loop)
     waits = loop.waits_in or 0.0
     consumer = 1 - waits
     busiest = always_busy(report, loop)
     if busiest is None and (filling := _filling(report, loop)):
         return filling
-    if waits < OFTEN and not (busiest and _limits(report, busiest, loop)):
+    if waits < OFTEN and busiest and keeps_gil(report, busiest, loop):
+        report, consumer = replace(report, lock=1.0), loop.wanted or 0.0  # it may need no more
+    elif waits < OFTEN and not (busiest and consumer * WORTH < 1):
         return _seldom(report, loop, waits) or _consumer(loop)
     thread, behind = thread_behind(report, loop, waits), consumer  # `behind`: share of the time later threads need
     while busiest not in thread.parts:
@@ -170,15 +169,6 @@ def _slowest(report: Report, thread: Thread) -> Stage:
     if thread.own < MOSTLY * thread.busy:  # it waits, most likely for the GIL
         return max(found, key=lambda each: each.busy or 0.0)
     return max(found, key=taken)
-
-
-def _limits(report: Report, busiest: Stage, loop: Stage) -> bool:
-    """Return whether a stage that is always at work slows down a loop that seldom waits for it.
-
-    A loop without a clock may wait for the GIL whenever it seems to work.
-    """
-    holds = loop.cpu is None and (busiest.cpu or 0.0) > ALL and holds_gil(report, made_by(busiest), busiest.cpu or 0.0)
-    return holds or (1 - (loop.waits_in or 0.0)) * WORTH < 1
 
 
 def _without_example(report: Report, loop: Stage) -> Remedy:

@@ -338,6 +338,14 @@ def test_a_function_that_is_always_busy_before_a_loop_that_seldom_waits(waits_in
     assert got.kind == kind
 
 
+def test_one_thread_that_holds_the_gil_while_its_loop_seldom_waits():
+    got = verdict(function(threads=1, busy=0.96, cpu=0.96, wanted=0.96), waits_in=0.02)
+    assert got.text == (
+        "Bottleneck: `load` (1 thread, 96% busy, computing); it holds Python's lock (GIL). Call it in processes: "
+        "`pipeline.dataset(...).map(f, workers=pipeline.processes(n))`."
+    )
+
+
 def test_a_short_function_hands_over_many_elements():
     got = verdict(function(rate=500_000.0, cpu=1.0, wanted=1.0), waits_in=0.9)
     assert got.advice == "To go faster, hand over many elements at a time with `enqueue_many`."

@@ -649,6 +649,27 @@ def test_a_loop_that_seldom_waits_for_a_function_that_is_always_busy():
     assert got.kind == "consumer"
 
 
+@pytest.mark.parametrize("lock", [None, 1.0])
+def test_a_loop_that_waits_for_the_gil_held_by_a_function_in_a_prefetch(lock):
+    """It seems to work all the time, as it waits after each sleep; how long it needs is unknown."""
+    ahead = prefetch(2, waits_in=0.02, waits_out=0.02, wanted=0.98)
+    got = verdict(part(1, "tokens", 0.96), ahead, waits_in=0.02, wanted=0.02, lock=lock, processors=2)
+    assert got.text == (
+        "Bottleneck: `tokens` (96% of the time, computing). Try `workers=pipeline.processes(2)`: up to 2 times as fast."
+    )
+
+
+@pytest.mark.parametrize(
+    ("busy", "cpu", "loop", "lock"),
+    [(0.85, 0.86, 0.01, None), (0.96, 0.98, 0.9, None), (0.96, 0.1, 0.02, None), (0.96, 0.98, 0.02, 0.3)],
+    ids=["waits for room", "two processors", "waits for I/O", "releases the GIL"],
+)
+def test_a_loop_that_works_beside_a_function_in_a_prefetch(busy, cpu, loop, lock):
+    ahead = prefetch(2, waits_in=0.02, waits_out=0.98 - busy, wanted=cpu)
+    got = verdict(part(1, "tokens", busy), ahead, waits_in=0.02, wanted=loop, lock=lock, processors=2)
+    assert got.kind == "consumer"
+
+
 def test_workers_that_are_busy():
     pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2}
     got = verdict(part(1, "decode", 0.9, **pooled), waits_in=0.9)  # `busy` means the same as `taken` here

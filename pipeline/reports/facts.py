@@ -107,22 +107,25 @@ def always_busy(report: Report, loop: Stage) -> Stage | None:
     return next((each for each in before if take_turns(report, each) and (each.cpu or 0.0) > MOSTLY), None)
 
 
-def keeps_gil(report: Report, busiest: Stage, loop: Stage) -> bool:
-    """Return whether a loop that seldom waits may wait for the GIL instead, held by a step that is always at work.
+def keeps_gil(report: Report, busiest: Stage | None, loop: Stage) -> Stage | None:
+    """Return the step, in a thread that is always at work, for whose GIL a loop that seldom waits may wait instead.
 
     Their threads together use about one processor; a loop of a queue program has no clock.
     """
-    owner = busiest
-    if not has_workers(busiest):
-        ahead = [each for each in all_before(report, loop) if each.tank is not None]
-        owner = next((each for each in ahead if busiest in thread_behind(report, each, 1.0).parts), loop)
-    cpu = owner.cpu or 0.0
-    return (
-        (calls(busiest) or can_move(busiest))
-        and cpu > ALL
-        and cpu + (loop.cpu or 0.0) <= _AT_ONCE
-        and holds_gil(report, made_by(busiest) or "pipeline.threads", cpu)
-    )
+    found = [] if busiest is None else [(busiest, busiest.cpu)]
+    for ahead in all_before(report, loop):
+        thread = thread_behind(report, ahead, 1.0)
+        if ahead.tank is not None and thread.own >= ALWAYS:
+            found.append((max(thread.parts, key=taken), ahead.cpu))
+    for slow, cpu in found:
+        alone = ALL < (cpu or 0.0) <= _AT_ONCE - (loop.cpu or 0.0)
+        if (
+            (calls(slow) or can_move(slow))
+            and alone
+            and holds_gil(report, made_by(slow) or "pipeline.threads", cpu or 0.0)
+        ):
+            return slow
+    return None
 
 
 def never_waits(ahead: Stage) -> bool:

@@ -131,8 +131,8 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
     busiest = always_busy(report, loop)
     if busiest is None and (filling := _filling(report, loop)):
         return filling
-    if waits < OFTEN and busiest and keeps_gil(report, busiest, loop):
-        report, consumer = replace(report, lock=1.0), loop.wanted or 0.0  # it may need no more
+    if waits < OFTEN and (holder := keeps_gil(report, busiest, loop)):
+        busiest, report, consumer = holder, replace(report, lock=1.0), loop.wanted or 0.0  # it may need no more
     elif waits < OFTEN and not (busiest and consumer * WORTH < 1):
         return _seldom(report, loop, waits) or _consumer(loop)
     thread, behind = thread_behind(report, loop, waits), consumer  # `behind`: share of the time later threads need

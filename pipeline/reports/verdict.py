@@ -131,7 +131,8 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
     busiest = always_busy(report, loop)
     if busiest is None and (filling := _filling(report, loop)):
         return filling
-    if waits < OFTEN and (holder := keeps_gil(report, busiest, loop)):
+    holder = keeps_gil(report, busiest, loop) if waits < OFTEN else None
+    if holder:
         busiest, report, consumer = holder, replace(report, lock=1.0), loop.wanted or 0.0  # it may need no more
     elif waits < OFTEN and not (busiest and consumer * WORTH < 1):
         return _seldom(report, loop, waits) or _consumer(loop)
@@ -160,7 +161,8 @@ def _of_loop(report: Report, loop: Stage) -> Remedy:
     of_step = (
         of_runner if has_workers(slow) and "more" in slow.settings else of_workers if has_workers(slow) else of_serial
     )
-    return of_step(report, slow, thread, behind, consumer)
+    remedy = of_step(report, slow, thread, behind, consumer)
+    return remedy._replace(least=remedy.gain and 1.0) if holder else remedy  # the loop may need all of its time
 
 
 def _slowest(report: Report, thread: Thread) -> Stage:

@@ -662,7 +662,9 @@ def test_a_loop_that_waits_for_the_gil_held_by_a_function_in_a_prefetch(lock):
 def test_a_loop_that_waits_for_the_gil_held_by_two_functions_in_a_prefetch():
     ahead = prefetch(3, waits_in=0.02, waits_out=0.02, wanted=0.98)
     got = verdict(part(1, "clean", 0.4), part(2, "tokens", 0.55), ahead, waits_in=0.02, wanted=0.02, processors=2)
-    assert got.text.startswith("Bottleneck: `tokens` (55% of the time, computing). Try `workers=pipeline.processes(2)`")
+    assert got.text == (
+        "Bottleneck: `tokens` (55% of the time, computing). Try `workers=pipeline.processes(2)`: up to 2 times as fast."
+    )
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from pipeline.reports.facts import (
     made_by,
     needed,
     taken,
+    used_meanwhile,
 )
 from pipeline.reports.model import Stage
 from pipeline.reports.offers import FEW, LEAST, WORTH, Offer, figure, more_workers, sending
@@ -299,7 +300,7 @@ def of_workers(report: Report, slow: Stage, thread: Thread, behind: float, consu
         return _of_moving(report, slow, thread, consumer)
     if brief:
         return _of_change(slow, cause, for_call(report, slow, thread, None))
-    turns = does == COMPUTES and holds_gil(report, made_by(slow), used)
+    turns = does == COMPUTES and holds_gil(report, made_by(slow), used_meanwhile(report, slow, slow))
     _, ahead = _by_prefetch(report, thread, consumer)
     if busy < _BUSY and consumer > OFTEN and ahead > WORTH and not turns:
         return prefetched(slow, "function", cause, ahead, "they are idle while your loop works")
@@ -314,7 +315,7 @@ def of_workers(report: Report, slow: Stage, thread: Thread, behind: float, consu
     epochs = by_epoch(report, slow, now * taken(slow), needed(thread, behind, consumer, slow))
     offer = more_workers(report, slow, now, work, epochs if len(epochs) > 1 else [(now, epochs[0][1])], does)
     if offer.most < WORTH:
-        return Remedy(slow, "function", cause, LESS_WORK, why=why_no_more(report, does))
+        return Remedy(slow, "function", cause, LESS_WORK, why=why_no_more(report, slow, does))
     why = f"its {now} threads take turns at Python's lock (GIL)" if offer.turns else ""
     sure = does == WAITS or (
         offer.turns and report.lock is not None
@@ -409,11 +410,12 @@ def _of_moving(report: Report, slow: Stage, thread: Thread, consumer: float) -> 
     return Remedy(slow, "function", f"Bottleneck: {moving} {how}", advice, sure=True)
 
 
-def why_no_more(report: Report, how: str) -> str:
+def why_no_more(report: Report, slow: Stage, how: str) -> str:
     """Return why more workers gain nothing; "" if at least half a processor is free."""
     if how != COMPUTES and (report.lock or 0.0) > HOGGED:
         return f"the GIL is held {report.lock:.0%} of the time"
-    number, known = report.processors, [stage.cpu for stage in report.stages if stage.cpu is not None]
+    number = report.processors
+    known = [used_meanwhile(report, slow, stage) for stage in report.stages if stage.cpu is not None]
     if known and number - sum(known) >= _HALF:
         return ""
     return f"{'the only processor is' if number == 1 else f'all {number} processors are'} used"

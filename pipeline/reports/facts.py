@@ -155,18 +155,37 @@ def by_epoch(report: Report, slow: Stage, share: float, others: float) -> list[t
         share: Its share, over all epochs.
         others: The others' share.
     """
-    cache = next((each for each in report.stages if each.settings.get("call") == "cache"), None)
-    filled = 0 if cache is None else sum(each.elements for each in report.before(cache))
-    if cache is None or not 0 < filled < cache.elements:
+    first, filling = _filling(report)
+    if not filling:
         return [(share, others)]
-    first = filled / cache.elements  # part of the elements behind the cache
-    filling = all_before(report, cache)
     before = [each for each in filling if each is not slow]
     serial = min(sum(taken(each) for each in before if not has_workers(each)), others)
     later = (1 - first) * (others - serial)
     at_first = max(others - later, *(each.busy or 0.0 for each in before if has_workers(each)), 0.0)
     part = first if len(before) == len(filling) else 1.0
     return [(part * share, at_first), ((1 - part) * share, later)]
+
+
+def _filling(report: Report) -> tuple[float, list[Stage]]:
+    """Return the part of a cache's elements that filled it, and the stages before it; none without later epochs."""
+    cache = next((each for each in report.stages if each.settings.get("call") == "cache"), None)
+    filled = 0 if cache is None else sum(each.elements for each in report.before(cache))
+    if cache is None or not 0 < filled < cache.elements:
+        return 1.0, []
+    return filled / cache.elements, all_before(report, cache)
+
+
+def used_meanwhile(report: Report, slow: Stage, stage: Stage) -> float:
+    """Return the processors used by a stage while the slow step works.
+
+    Workers before a cache work in the epochs that fill it, and are always busy there. Threads that take turns at the
+    GIL may be idle, too, so that these epochs last for an unknown time.
+    """
+    first, filling = _filling(report)
+    cpu = stage.cpu or 0.0
+    if slow not in filling or not slow.busy or (slow.wanted or 0.0) < ALL * slow.busy * slow.threads:
+        return cpu
+    return cpu * (1.0 if stage in filling else first) / slow.busy
 
 
 # One step
@@ -239,7 +258,7 @@ def does_in_workers(report: Report, slow: Stage) -> str:
     at_work, cpu = slow.busy * slow.threads, slow.cpu or 0.0
     if take_turns(report, slow):
         return COMPUTES
-    if holds_gil(report, made_by(slow), cpu):
+    if holds_gil(report, made_by(slow), used_meanwhile(report, slow, slow)):
         at_work = min(at_work, 1.0)  # the others wait for the GIL
     if cpu > MOSTLY * report.processors and slow.wanted > MOSTLY * at_work:  # they wait for each other
         return COMPUTES
@@ -276,8 +295,8 @@ def take_turns(report: Report, slow: Stage) -> bool:
     return (
         slow.threads > 1
         and sum(each.wanted or 0.0 for each in sharing) >= ALL
-        and sum(each.cpu or 0.0 for each in sharing) <= _AT_ONCE
-        and holds_gil(report, made_by(slow), slow.cpu or 0.0)
+        and sum(used_meanwhile(report, slow, each) for each in sharing) <= _AT_ONCE
+        and holds_gil(report, made_by(slow), used_meanwhile(report, slow, slow))
         and (slow.cpu or 0.0) > _PART
         and (slow.busy or 0.0) * slow.threads - (slow.wanted or 0.0) > _SOMETIMES
     )

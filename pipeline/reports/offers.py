@@ -6,7 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pipeline.reports.facts import ALL, COMPUTES, UNKNOWN, WAITS, has_workers, holds_gil, made_by, shared
+from pipeline.reports.facts import (
+    ALL,
+    COMPUTES,
+    UNKNOWN,
+    WAITS,
+    has_workers,
+    holds_gil,
+    made_by,
+    shared,
+    used_meanwhile,
+)
 from pipeline.reports.model import Stage
 from pipeline.reports.report import Report
 
@@ -78,7 +88,7 @@ def more_workers(
     enough = min(math.ceil(max(work / whole * each / max(others, 1e-3) for each, others in epochs)), _MOST)
     at_once = _MOST_AT_ONCE * now
     value = max(now + 1 if now < _MOST else now, enough if enough <= _ENOUGH * at_once else at_once)
-    kind, used = made_by(slow) or "pipeline.threads", (slow.cpu or 0.0) if made_by(slow) else 0.0
+    kind, used = made_by(slow) or "pipeline.threads", used_meanwhile(report, slow, slow) if made_by(slow) else 0.0
     threads, note, turns, risky = kind == "pipeline.threads", "", False, how == UNKNOWN
     one = 1.0  # processors used by workers of which one at a time computes
     if how == COMPUTES:
@@ -114,6 +124,8 @@ def more_workers(
     if how == WAITS and threads and work < _TURN * slow.rate:  # short calls do not end while others hold the GIL
         held = min(shared(report, slow), 1.0)
         least = min(least, max(1.0, 1 / (held + min(share, 1 - held) / value)))
+    if value <= now and kind == made_by(slow):  # as it is
+        most = least = 1.0
     argument = f"{kind}({value})" if kind.startswith("pipeline.") and not threads else str(value)
     return Offer(value, argument, most, least, note, turns)
 

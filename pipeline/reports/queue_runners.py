@@ -28,7 +28,7 @@ def of_runner(report: Report, slow: Stage, thread: Thread, behind: float, consum
     limit = needed(thread, behind, consumer, slow)
     offer = more_workers(report, slow, now, work, [(now, limit)], WAITS if does == UNKNOWN else does)
     if offer.most < WORTH:
-        return Remedy(slow, slow.kind, cause, LESS_WORK, why=why_no_more(report, does))
+        return Remedy(slow, slow.kind, cause, LESS_WORK, why=why_no_more(report, slow, does))
     note, least = offer.note, offer.least
     if does == UNKNOWN:
         note, least = ", if it waits for I/O", 1.0

@@ -157,6 +157,29 @@ def test_a_prefetch_behind_a_cache(epochs, knob, left):
     assert got.gain == pytest.approx(1 / left, rel=0.03)
 
 
+@pytest.mark.parametrize("factory", ["pipeline.threads", "pipeline.processes"])
+def test_workers_that_use_all_processors_while_they_fill_a_cache(factory):
+    """In later epochs nothing is left for them, so over all epochs they use one processor."""
+    settings = {"in_workers": True, "made_by": factory}
+    first = part(1, "dec", 0.6, settings=settings, threads=2, cpu=1.1, wanted=1.18)
+    later = [part(2, "cache", 0.07, "step", settings={"call": "cache"}), part(3, "flip", 0.3)]
+    ahead = prefetch(4, waits_in=0.59, wanted=0.35)
+    got = verdict(first, *(replace(each, elements=950 * 5) for each in (*later, ahead)), waits_in=0.59, processors=2)
+    assert got.text == (
+        "Bottleneck: `dec` (2 workers, 60% busy, computing); all 2 processors are used. To go faster, do less work per "
+        "example."
+    )
+
+
+@pytest.mark.parametrize("cpu", [0.5, 0.58])
+def test_threads_that_hold_the_gil_while_they_fill_a_cache(cpu):
+    settings = {"in_workers": True, "made_by": "pipeline.threads"}
+    first = part(1, "parse", 0.6, settings=settings, threads=2, cpu=cpu, wanted=0.62)
+    cache = replace(part(2, "cache", 0.07, "step", settings={"call": "cache"}), elements=950 * 5)
+    got = verdict(first, cache, prefetch(4, waits_in=0.59, wanted=0.35), waits_in=0.59, processors=2)
+    assert got.advice.startswith("Try `workers=pipeline.processes(2)`")
+
+
 def test_a_prefetch_is_not_too_small_because_of_a_cache():
     """Its thread is slower than the loop in the first epoch, and faster in later ones."""
     cache = replace(part(2, "cache", 0.0, "step", settings={"call": "cache"}), elements=950 * 4)

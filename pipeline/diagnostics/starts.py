@@ -60,8 +60,8 @@ def without_slow_first(facts: LoopFacts) -> LoopFacts:
     first = without_start(first)
     pairs = list(zip(facts.parts, first.parts, strict=True))
     starts = {each.number: _took_longer(each, before) for each, before in pairs}
-    slowest = max(starts, key=lambda number: starts[number])
-    if starts[slowest] < _LONG * times.age():
+    slowest = max(starts, key=lambda number: starts[number], default=None)
+    if slowest is None or starts[slowest] < _LONG * times.age():
         return facts
     later = LoopTimes()
     later.begun_at = later.first_at = times.first_at

@@ -112,6 +112,15 @@ def test_inputs_for_all_workers_are_read_while_the_caller_is_busy(monkeypatch):
                 read = len(came)
 
 
+def test_a_queue_whose_first_element_comes_late(queue, monkeypatch):
+    """Reports leave out a slow start of functions and sources, and here is neither."""
+    clock = itertools.count()
+    monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))
+    queue.enqueue_many(range(3))
+    queue.close()
+    assert list(pipeline.dataset(queue)) == [0, 1, 2]
+
+
 def test_no_thread_waits_for_a_queue(queue):
     begun = threads_since()
     queue.enqueue_many(range(4))

@@ -60,9 +60,15 @@ def test_a_thread_that_runs_counts_as_running_after_an_interrupted_join():
 
 
 def test_a_thread_of_a_runner_counts_as_running_after_an_interrupted_join():
-    go = threading.Event()
+    go, waits = threading.Event(), threading.Event()
+
+    def wait():
+        waits.set()
+        go.wait(LIMIT)
+
     coord = Coordinator()
-    threads = QueueRunner(FIFOQueue(1, "int32"), [go.wait]).create_threads(coord=coord, daemon=True, start=True)
+    threads = QueueRunner(FIFOQueue(1, "int32"), [wait]).create_threads(coord=coord, daemon=True, start=True)
+    assert waits.wait(LIMIT)  # a thread that begins after the request ends at once
     coord.request_stop()
     for _ in range(5):
         with interrupted_in("join"):

@@ -99,7 +99,7 @@ def _since(part: PartFacts, first: PartFacts, start: float) -> PartFacts:
     """Return a step's facts since the first batch."""
     settings = part.settings
     if "moved" in settings:
-        pairs = zip(settings["moved"], first.settings["moved"], strict=True)
+        pairs = zip(settings["moved"], first.settings.get("moved", (0, 0)), strict=True)  # workers may start later
         settings = settings | {"moved": tuple(now - before for now, before in pairs)}
     if start:
         settings = settings | {"started_s": settings.get("started_s", 0.0) + start}

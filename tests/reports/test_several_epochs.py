@@ -160,8 +160,7 @@ print(*(stage.elements for stage in report.stages))
     assert got[1] == f"250 250 {250 * epochs} {250 * epochs} {25 * epochs} {25 * epochs}"
 
 
-def test_a_monitor_saw_the_gil_in_all_epochs():
-    script = """
+FETCH = """
 import time
 import numpy as np
 import pipeline
@@ -169,7 +168,11 @@ import pipeline
 def fetch(number):
     time.sleep(0.005)
     return np.float32(number)
+"""
 
+
+def test_a_monitor_saw_the_gil_in_all_epochs():
+    script = f"""{FETCH}
 data = pipeline.dataset(range(120)).map(fetch).batch(10)
 with pipeline.monitor(show=False):
     for _ in range(2):
@@ -183,15 +186,7 @@ print(report.verdict.called.partition("(")[0], 0 <= report.lock <= 1)
 
 def test_epochs_since_the_last_report_are_judged():
     """In a process of its own: other tests' loops may end meanwhile, when their iterators are collected."""
-    script = """
-import time
-import numpy as np
-import pipeline
-
-def fetch(number):
-    time.sleep(0.005)
-    return np.float32(number)
-
+    script = f"""{FETCH}
 data = pipeline.dataset(range(210)).map(fetch).batch(10)
 for epochs in (1, 2):
     for _ in range(epochs):
